@@ -14,6 +14,7 @@ from pml_common.contracts.catalog import (
     MESSAGES,
     QUERIES,
     SERVICES,
+    Consumer,
     MessageType,
     QueryType,
     Service,
@@ -31,6 +32,8 @@ edited.
   of the owner.
 - A *consumer* is durable: each message goes to one replica, at least once. A *listener* gets the
   message in every replica, at most once.
+- *At once* is how many messages a consumer handles together; while messages are frequent, it fetches
+  what is stored once in the given time.
 - A *query* is sent by its clients and served by its owner; nothing is stored.
 """
 
@@ -57,9 +60,9 @@ def _section(owner: Service) -> Iterator[str]:
     consumers = [entry for entry in CONSUMERS if entry.service == owner]
     if consumers:
         yield from _table(
-            ("Consumer", "Of", "Description"),
+            ("Consumer", "Of", "At once", "Description"),
             (
-                (f"`{entry.durable}`", f"`{entry.message.name}`", entry.description)
+                (f"`{entry.durable}`", f"`{entry.message.name}`", _batch(entry), entry.description)
                 for entry in consumers
             ),
         )
@@ -78,6 +81,12 @@ def _message_row(entry: MessageType[Message]) -> tuple[str, ...]:
         entry.description,
         _files(f"{entry.kind}.{entry.owner}.{entry.name}.v{entry.version}"),
     )
+
+
+def _batch(entry: Consumer[Message]) -> str:
+    if entry.batch is None:
+        return "1"
+    return f"up to {entry.batch.most} in {entry.batch.within_s * 1000:g} ms"
 
 
 def _query_row(entry: QueryType[Query, Contract]) -> tuple[str, ...]:

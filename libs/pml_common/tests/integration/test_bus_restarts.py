@@ -11,7 +11,7 @@ from nats.js import JetStreamContext
 
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_local.tests.support.harness import RunningNats, eventually
-from pml_common.bus import consume
+from pml_common.bus import pulling
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
@@ -171,7 +171,7 @@ class Forgetful(Client):
 async def test_a_lost_request_for_messages_is_repeated(
     nats_url: str, bus: NatsBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consume, "HEARTBEAT_S", 0.05)
+    monkeypatch.setattr(pulling, "HEARTBEAT_S", 0.05)
     client = Forgetful()
     await client.connect(nats_url)
     forgetful = NatsBus(client, service="registry", instance="r2", identity=all_services_identity())

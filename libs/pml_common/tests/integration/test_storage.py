@@ -1,18 +1,19 @@
 """Storage on a real Postgres."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
 from pml_common.contracts import ids
+from pml_common.contracts.base import Message
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.inbox import delete_handled, once
+from pml_common.storage.inbox import batch_once, delete_handled, once
 from pml_common.storage.migrations import Migration, inbox_migrations, migrate
 from pml_common.storage.pool import Pool, connection, open_pool, snapshot, transaction
 
@@ -78,6 +79,46 @@ async def test_a_redelivered_message_has_no_second_effect_and_the_same_messages(
     assert answers == [(FACT,)] * 5
     async with connection(pool) as held:
         assert await held.fetchval("SELECT count(*) FROM counter") == 1
+
+
+async def test_batches_that_share_messages_have_one_effect_each_and_the_same_messages(
+    pool: Pool,
+) -> None:
+    messages = [uuid4() for _ in range(9)]
+
+    async def handle(batch: Sequence[UUID]) -> Mapping[UUID, Sequence[Message]]:
+        async with batch_once(pool, batch, "c") as handling:
+            new = [each for each in batch if each not in handling.replayed]
+            rows = [(1,) for _ in new]
+            await handling.connection.executemany("INSERT INTO counter VALUES ($1)", rows)
+            return handling.conclude({new[-1]: [FACT]} if new else {})
+
+    said = await asyncio.gather(
+        handle(messages), handle(messages[::-1]), handle(messages[2:]), handle([*messages[:5]])
+    )
+    again = await handle(messages)
+    for published in said:
+        for cause, facts in published.items():
+            assert again.get(cause, ()) == facts
+    async with connection(pool) as held:
+        assert await held.fetchval("SELECT sum(n) FROM counter") == 9
+    assert [facts for facts in again.values() if facts]
+
+
+async def test_a_failed_batch_is_rolled_back_with_its_effect(pool: Pool) -> None:
+    messages = [uuid4(), uuid4()]
+
+    async def handle_and_fail() -> None:
+        async with batch_once(pool, messages, "c") as handling:
+            await handling.connection.execute("INSERT INTO counter VALUES (1)")
+            handling.conclude({messages[0]: [FACT]})
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await handle_and_fail()
+    async with batch_once(pool, messages, "c") as handling:
+        assert handling.replayed == {}
+        assert await handling.connection.fetchval("SELECT count(*) FROM counter") == 0
 
 
 async def test_a_failed_handling_is_rolled_back_with_its_effect(pool: Pool) -> None:

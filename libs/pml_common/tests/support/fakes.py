@@ -8,7 +8,7 @@ from uuid import UUID
 from typing_extensions import override
 
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.port import Handler
+from pml_common.bus.port import BatchHandler, Handled, Handler
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer
 
@@ -32,6 +32,36 @@ class RecordingHandler:
             self.times.append(asyncio.get_running_loop().time())
             self._changed.notify_all()
         outcome = self._outcomes.pop(0) if self._outcomes else ()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def has_seen(self, count: int, within: float = 15.0) -> None:
+        """Wait until `count` messages were delivered."""
+        async with asyncio.timeout(within), self._changed:
+            await self._changed.wait_for(lambda: len(self.seen) >= count)
+
+
+class RecordingBatchHandler:
+    """A batch handler that records its batches; it raises or returns each of `outcomes` in turn,
+    then returns that everything was handled."""
+
+    def __init__(self, *outcomes: Exception | Handled) -> None:
+        self.batches: list[list[UUID]] = []
+        self._outcomes = list(outcomes)
+        self._changed = asyncio.Condition()
+
+    @property
+    def seen(self) -> list[UUID]:
+        """All messages, in the order of their batches."""
+        return [message for batch in self.batches for message in batch]
+
+    async def __call__(self, messages: Sequence[Message]) -> Handled:
+        """Handle one batch."""
+        async with self._changed:
+            self.batches.append([message.message_id for message in messages])
+            self._changed.notify_all()
+        outcome = self._outcomes.pop(0) if self._outcomes else Handled()
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -76,3 +106,17 @@ class CrashAfterCommitBus(NatsBus):
             raise ConnectionResetError("died before publishing")
 
         await super().consume(consumer, crash_first)
+
+    @override
+    async def consume_batches(self, consumer: Consumer[M], handler: BatchHandler[M]) -> None:
+        crashed = False
+
+        async def crash_first(messages: Sequence[M]) -> Handled:
+            nonlocal crashed
+            handled = await handler(messages)
+            if crashed:
+                return handled
+            crashed = True
+            raise ConnectionResetError("died before publishing")
+
+        await super().consume_batches(consumer, crash_first)

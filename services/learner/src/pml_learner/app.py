@@ -13,7 +13,7 @@ from pml_common.storage.schema import open_schema, storage_check
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
-from pml_learner.entrypoints.bus.on_run_finished import on_run_finished
+from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.settings import LearnerSettings
 
 
@@ -29,8 +29,8 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
             catalog.LIST_TRACES,
             map_unavailable(partial(on_list_traces, traces=traces), unavailable),
         )
-        await bus.consume(
+        await bus.consume_batches(
             catalog.LEARNER_ON_RUN_FINISHED,
-            partial(on_run_finished, traces=traces, rule=TdRule()),
+            partial(on_runs_finished, traces=traces, rule=TdRule()),
         )
         yield {"postgres": storage_check(pool)}

@@ -1,6 +1,6 @@
 """Ports of the learner's handlers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 from uuid import UUID
@@ -8,38 +8,41 @@ from uuid import UUID
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.learner import ListTraces, TracePage
-from pml_common.contracts.scope import Scope
-from pml_learner.domain.lesson import Experience, Lesson
+from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
 
 
-class InboxTransaction(Protocol):
-    """The transaction that handles one message: its changes are applied once or not at all."""
+class LearningBatch(Protocol):
+    """The transaction that handles several messages: its changes are applied once or not at all."""
 
     @property
-    def replayed(self) -> Sequence[Message] | None:
-        """The messages published earlier, if this message was handled before."""
+    def replayed(self) -> Mapping[UUID, Sequence[Message]]:
+        """The messages published after each message of the batch that was handled before."""
         ...
 
-    async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
-        """Read and lock the experience of a capability until the transaction ends."""
+    async def experience_of(
+        self, capabilities: Mapping[ScopedCapability, CapabilityIdentity]
+    ) -> Mapping[ScopedCapability, Experience]:
+        """Read and lock the experience of each capability until the transaction ends; once in a
+        transaction."""
         ...
 
-    async def save(self, lesson: Lesson) -> None:
-        """Store a trace and the experience including it."""
+    async def save(self, lessons: Sequence[Lesson]) -> None:
+        """Store the traces, callers first, and the last experience of each capability."""
         ...
 
-    def conclude(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Store the messages to publish, so that a redelivery publishes the same."""
+    def conclude(self, facts: Mapping[UUID, Sequence[Message]]) -> Mapping[UUID, Sequence[Message]]:
+        """Store what to publish after each message, so that a redelivery publishes the same; return
+        it with what was published earlier."""
         ...
 
 
 class TraceStore(Protocol):
     """Traces and learning. Every method may raise StorageUnavailable."""
 
-    def once(
-        self, message_id: UUID, consumer: str
-    ) -> AbstractAsyncContextManager[InboxTransaction]:
-        """Handle a message exactly once under redelivery; an error in the block rolls back."""
+    def batch(
+        self, message_ids: Collection[UUID], consumer: str
+    ) -> AbstractAsyncContextManager[LearningBatch]:
+        """Handle messages exactly once under redelivery; an error in the block rolls back."""
         ...
 
     async def traces(self, query: ListTraces) -> TracePage:

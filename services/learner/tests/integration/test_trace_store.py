@@ -1,6 +1,7 @@
 """Contract of every trace store."""
 
 import asyncio
+from typing import TypeGuard
 from uuid import UUID, uuid4
 
 import pytest
@@ -10,10 +11,11 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.learner import ListTraces
+from pml_common.contracts.learner import LearningUpdated, ListTraces
+from pml_learner.domain.batch import capabilities_of
 from pml_learner.domain.lesson import Experience, learn
 from pml_learner.domain.temporal_difference import TdRule
-from pml_learner.entrypoints.bus.on_run_finished import on_run_finished
+from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.ports import TraceStore
 from services.learner.tests.support.builders import (
     ELSEWHERE,
@@ -28,18 +30,19 @@ from services.learner.tests.support.builders import (
 CONSUMER = "learner-on-run-finished"
 
 
-async def _learn(store: TraceStore, run: RunFinished) -> tuple[Message, ...]:
-    async with store.once(run.event_id, CONSUMER) as transaction:
-        if transaction.replayed is not None:
-            return tuple(transaction.replayed)
-        lesson = learn(await transaction.experience_of(run.scope, run.capability), run, TdRule())
-        await transaction.save(lesson)
-        return tuple(transaction.conclude(lesson.messages))
+async def _learn(store: TraceStore, *runs: RunFinished) -> tuple[Message, ...]:
+    handled = await on_runs_finished(runs, store, TdRule())
+    return tuple(fact for run in runs for fact in handled.facts.get(run.event_id, ()))
+
+
+def _is_update(message: Message) -> TypeGuard[LearningUpdated]:
+    return isinstance(message, LearningUpdated)
 
 
 async def _experience(store: TraceStore, run: RunFinished) -> Experience:
-    async with store.once(uuid4(), CONSUMER) as transaction:
-        return await transaction.experience_of(run.scope, run.capability)
+    async with store.batch([uuid4()], CONSUMER) as batch:
+        (known,) = (await batch.experience_of(capabilities_of([run]))).values()
+        return known
 
 
 async def test_an_unknown_capability_has_no_experience(trace_store: TraceStore) -> None:
@@ -75,9 +78,9 @@ async def test_an_error_rolls_back_the_whole_transaction(trace_store: TraceStore
     run = finished_run()
 
     async def fail_midway() -> None:
-        async with trace_store.once(run.event_id, CONSUMER) as transaction:
-            before = await transaction.experience_of(run.scope, run.capability)
-            await transaction.save(learn(before, run, TdRule()))
+        async with trace_store.batch([run.event_id], CONSUMER) as batch:
+            (before,) = (await batch.experience_of(capabilities_of([run]))).values()
+            await batch.save([learn(before, run, TdRule())])
             raise RuntimeError("midway")
 
     with pytest.raises(RuntimeError, match="midway"):
@@ -101,6 +104,52 @@ async def test_one_message_delivered_to_two_at_once_counts_once(trace_store: Tra
     first, second = await asyncio.gather(_learn(trace_store, run), _learn(trace_store, run))
     assert first == second
     assert (await _experience(trace_store, run)).usage.count == 1
+
+
+async def test_runs_in_one_batch_are_learned_in_their_order(trace_store: TraceStore) -> None:
+    runs = [
+        finished_run((f"n{number % 3}",), success=number % 2 == 0, started_at=STARTED_AT + number)
+        for number in range(12)
+    ]
+    others = [finished_run(code_hash=f"{number:02}" * 32) for number in range(4)]
+    await _learn(trace_store, *runs[:6], *others, *runs[6:])
+    expected = Experience()
+    for run in runs:
+        expected = learn(expected, run, TdRule()).experience
+    assert await _experience(trace_store, runs[0]) == expected
+    page = await trace_store.traces(
+        ListTraces(scope=SCOPE, capability_id=runs[0].capability.capability_id)
+    )
+    assert [trace.executed_path for trace in page.traces] == [
+        run.executed_path for run in reversed(runs)
+    ]
+    for other in others:
+        assert (await _experience(trace_store, other)).usage.count == 1
+
+
+async def test_batches_that_share_messages_and_capabilities_count_each_run_once(
+    trace_store: TraceStore,
+) -> None:
+    runs = [finished_run(code_hash=f"{number % 3:02}" * 32) for number in range(12)]
+    said = await asyncio.gather(
+        _learn(trace_store, *runs[:8]),
+        _learn(trace_store, *reversed(runs[4:])),
+        _learn(trace_store, *runs[2:10]),
+    )
+    assert sum([(await _experience(trace_store, run)).usage.count for run in runs[:3]]) == 12
+    assert (await trace_store.traces(ListTraces(scope=SCOPE))).total == 12
+    revisions = {m.capability_id: set[int]() for m in sum(said, ()) if _is_update(m)}
+    for message in sum(said, ()):
+        if _is_update(message):
+            revisions[message.capability_id].add(message.revision)
+    assert [max(each) for each in revisions.values()] == [4, 4, 4]
+
+
+async def test_more_traces_than_fit_into_one_statement_are_stored(trace_store: TraceStore) -> None:
+    runs = [finished_run(started_at=STARTED_AT + number) for number in range(203)]
+    await _learn(trace_store, *runs)
+    assert (await trace_store.traces(ListTraces(scope=SCOPE))).total == 203
+    assert (await _experience(trace_store, runs[0])).usage.count == 203
 
 
 async def test_a_trace_is_read_as_it_was_stored(trace_store: TraceStore) -> None:
@@ -174,7 +223,7 @@ async def test_a_nested_run_is_stored_under_its_parent_and_listed_after_it(
     root = ids.root_trace_id(workflow)
     deep = nested_run(root, "cd" * 32, "n1/dyn:\0x", started_at=STARTED_AT + 9)
     run = finished_run(nested=[deep], workflow_id=workflow)
-    await on_run_finished(run, trace_store, TdRule())
+    await _learn(trace_store, run)
     page = await trace_store.traces(ListTraces(scope=SCOPE, workflow_id=workflow))
     assert [(t.trace_id, t.parent_trace_id, t.name) for t in page.traces] == [
         (root, None, None),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from pml_common.contracts import ids
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated
+from pml_learner.domain.batch import messages_of
 from pml_learner.domain.lesson import Experience, Lesson, learn
 from pml_learner.domain.temporal_difference import TdRule
 from services.learner.tests.support.builders import CREATE, READ, finished_run, tool_call
@@ -49,7 +50,7 @@ def test_priority_is_computed_from_the_statistics_before_the_run() -> None:
 def test_messages_have_whole_values_and_ids_derived_from_the_run() -> None:
     run = finished_run(calls=[tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)])
     (lesson,) = _lessons(run)
-    updated, observed = lesson.messages
+    updated, observed = messages_of({run.event_id: [lesson]})[run.event_id]
     assert isinstance(updated, LearningUpdated)
     assert updated.event_id == ids.effect_id(run.event_id, "learning-updated")
     assert (updated.revision, updated.trace_id) == (1, run.trace_id)
@@ -63,8 +64,9 @@ def test_messages_have_whole_values_and_ids_derived_from_the_run() -> None:
 
 
 def test_a_run_without_edges_publishes_none() -> None:
-    (lesson,) = _lessons(finished_run(calls=[tool_call("fs:stat", 0, 1)]))
-    assert [type(message) for message in lesson.messages] == [LearningUpdated]
+    run = finished_run(calls=[tool_call("fs:stat", 0, 1)])
+    messages = messages_of({run.event_id: _lessons(run)})
+    assert [type(message) for message in messages[run.event_id]] == [LearningUpdated]
 
 
 def test_the_trace_records_the_run_and_its_priority() -> None:

@@ -1,16 +1,18 @@
 """Learning from a delivered and from a redelivered run."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TypeGuard
 from uuid import uuid4
 
 from pml_common.contracts import ids
 from pml_common.contracts.base import Message
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces
 from pml_learner.adapters.memory_traces import MemoryTraceStore
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
-from pml_learner.entrypoints.bus.on_run_finished import on_run_finished
+from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from services.learner.tests.support.builders import (
     CODE_HASH,
     SCOPE,
@@ -19,6 +21,13 @@ from services.learner.tests.support.builders import (
     nested_run,
     tool_call,
 )
+
+
+async def on_run_finished(
+    run: RunFinished, traces: MemoryTraceStore, rule: TdRule
+) -> Sequence[Message]:
+    """Handle a batch of one run."""
+    return (await on_runs_finished([run], traces, rule)).facts.get(run.event_id, ())
 
 
 async def test_a_redelivered_run_publishes_the_same_and_learns_nothing() -> None:
@@ -115,3 +124,62 @@ async def test_a_capability_that_calls_itself_learns_from_both() -> None:
 
 def _is_update(message: Message) -> TypeGuard[LearningUpdated]:
     return isinstance(message, LearningUpdated)
+
+
+async def test_of_a_batch_each_capability_is_published_once_with_its_last_run() -> None:
+    traces = MemoryTraceStore()
+    calls = [tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)]
+    runs = [finished_run(calls=calls, success=number != 1) for number in range(4)]
+    other = finished_run(code_hash="cd34" * 16)
+    facts = (await on_runs_finished([*runs[:3], other, runs[3]], traces, TdRule())).facts
+    assert set(facts) == {runs[3].event_id, other.event_id}
+    updated, edges = facts[runs[3].event_id]
+    assert _is_update(updated)
+    assert (updated.revision, updated.usage.count, updated.usage.success_count) == (4, 4, 3)
+    assert (updated.trace_id, updated.workflow_id) == (runs[3].trace_id, runs[3].workflow_id)
+    assert isinstance(edges, EdgesObserved)
+    assert (edges.runs, [edge.count for edge in edges.edges]) == (4, [4])
+    assert edges.workflow_id == runs[3].workflow_id
+    (of_other,) = facts[other.event_id]
+    assert _is_update(of_other)
+    assert (of_other.revision, of_other.capability_id) == (1, other.capability.capability_id)
+    assert (await on_list_traces(ListTraces(scope=SCOPE), traces)).total == 5
+
+
+async def test_a_batch_teaches_what_its_runs_teach_one_after_the_other() -> None:
+    together, alone = MemoryTraceStore(), MemoryTraceStore()
+    runs = [
+        finished_run(success=number % 3 != 0, duration_ms=number, started_at=STARTED_AT + number)
+        for number in range(1, 9)
+    ]
+    await on_runs_finished(runs, together, TdRule())
+    for run in runs:
+        await on_run_finished(run, alone, TdRule())
+    assert together.experiences == alone.experiences
+    assert together.stored == alone.stored
+
+
+async def test_runs_delivered_again_in_another_batch_publish_what_they_did() -> None:
+    traces = MemoryTraceStore()
+    calls = [tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)]
+    runs = [finished_run(calls=calls) for _ in range(6)]
+    first = (await on_runs_finished(runs[:4], traces, TdRule())).facts
+    second = (await on_runs_finished([runs[4], runs[0], runs[3], runs[5]], traces, TdRule())).facts
+    assert second[runs[3].event_id] == first[runs[3].event_id]
+    (updated, edges) = second[runs[5].event_id]
+    assert _is_update(updated)
+    assert (updated.usage.count, isinstance(edges, EdgesObserved) and edges.runs) == (6, 2)
+    assert not second.get(runs[0].event_id)
+    assert (await on_list_traces(ListTraces(scope=SCOPE), traces)).total == 6
+
+
+async def test_dry_runs_in_a_batch_change_nothing_that_is_published() -> None:
+    traces = MemoryTraceStore()
+    calls = [tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)]
+    real = finished_run(calls=calls)
+    before, after = (finished_run(calls=calls, dry_run=True) for _ in range(2))
+    handled = await on_runs_finished([before, real, after], traces, TdRule())
+    assert [cause for cause, facts in handled.facts.items() if facts] == [real.event_id]
+    (updated, edges) = handled.facts[real.event_id]
+    assert _is_update(updated)
+    assert (updated.revision, isinstance(edges, EdgesObserved) and edges.runs) == (1, 1)

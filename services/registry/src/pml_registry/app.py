@@ -83,7 +83,7 @@ async def _serve_queries(
 async def _consume_events(
     bus: Bus, capabilities: CapabilityStore, tools: ToolStore, embedder: Embedder
 ) -> None:
-    await bus.consume(
+    await bus.consume_batches(
         catalog.REGISTRY_ON_EXECUTION_ANALYZED,
         partial(
             on_execution_analyzed,
@@ -92,11 +92,13 @@ async def _consume_events(
             hashing=CodeHashes(),
         ),
     )
-    await bus.consume(
+    await bus.consume_batches(
         catalog.REGISTRY_ON_LEARNING_UPDATED,
         partial(on_learning_updated, capabilities=capabilities),
     )
-    await bus.consume(catalog.REGISTRY_ON_EDGES_OBSERVED, partial(on_edges_observed, tools=tools))
+    await bus.consume_batches(
+        catalog.REGISTRY_ON_EDGES_OBSERVED, partial(on_edges_observed, tools=tools)
+    )
     await bus.consume(
         catalog.REGISTRY_ON_TOOLS_LISTED,
         partial(on_tools_listed, tools=tools, embedder=embedder),

@@ -14,14 +14,14 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CacheSettings
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.gateway import ToolsListed
-from pml_common.contracts.learner import LearningUpdated, ObservedEdge
+from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, DiscoveryHit, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.listing import Listing, StoredCapability
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, ShownEdge
 
 Vector = Sequence[float]
 """A unit vector of the model's dimension."""
@@ -103,19 +103,21 @@ class CapabilityStore(Protocol):
         ...
 
     async def look_up(
-        self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
-    ) -> CapabilityLookup:
-        """Read without locks or changes."""
+        self, analyses: Sequence[ExecutionAnalyzed], consumer: str
+    ) -> Sequence[CapabilityLookup]:
+        """Read the state of each analysis and its capability, without locks or changes."""
         ...
 
     async def apply_learning(
         self,
-        updated: LearningUpdated,
+        updates: Sequence[LearningUpdated],
         consumer: str,
-        learn: Callable[[StoredCapability], LearningOutcome],
-    ) -> Sequence[Message] | None:
-        """Store statistics exactly once under redelivery and return the messages to publish;
-        `learn` is called again after a concurrent change. None if the capability does not exist."""
+        learn: Callable[[LearningUpdated, StoredCapability], LearningOutcome],
+    ) -> Mapping[UUID, Sequence[Message] | None]:
+        """Store the newest statistics of each capability exactly once under redelivery and return
+        the messages to publish after each update, by its id: None if the capability does not exist,
+        nothing after one that a newer one includes. `learn` is called again after a concurrent
+        change."""
         ...
 
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
@@ -160,18 +162,19 @@ class ToolTransaction(InboxTransaction, Protocol):
         """Store and remove tools; `vectors` has one for each stored tool, by id."""
         ...
 
-    async def count_edges(
-        self, scope: Scope, edges: Sequence[ObservedEdge], observed_from: int
-    ) -> None:
-        """Add to edge counts; an edge counted `observed_from` times is observed."""
-        ...
-
 
 class ToolStore(Protocol):
     """The tool catalog and the tool graph."""
 
     def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[ToolTransaction]:
         """Handle a message exactly once under redelivery; an error in the block rolls back."""
+        ...
+
+    async def count_edges(
+        self, shown: Sequence[ShownEdge], consumer: str, observed_from: int
+    ) -> None:
+        """Add to edge counts, once for each message under redelivery; an edge counted
+        `observed_from` times is observed."""
         ...
 
     async def server(self, scope: Scope, server: str) -> KnownServer:

@@ -46,13 +46,13 @@ async def test_an_analysis_delivered_twice_creates_once_and_publishes_the_same(
 
 async def test_a_dry_run_creates_no_capability_and_takes_no_name(registry: StoreDriver) -> None:
     dry = analysed(name="fs:ensure").model_copy(update={"dry_run": True})
-    assert await registry.analysed(dry) == ()
+    assert await registry.analysed(dry) == []
     assert await registry.names() == []
 
 
 async def test_the_same_code_analysed_again_is_the_same_capability(registry: StoreDriver) -> None:
     await registry.analysed(analysed())
-    assert await registry.analysed(analysed()) == ()
+    assert await registry.analysed(analysed()) == []
     assert await registry.names() == [UNNAMED]
 
 

@@ -35,8 +35,8 @@ async def filled(stores: Stores, embedder: Embedder) -> Stores:
     shows = analysed(name="fs:show", intent="show one file to a person", tools=["fs:read_text"])
     draws = analysed(OTHER_HASH, name="art:draw", intent="draw one file as art", tools=[])
     for analysis in (shows, draws):
-        await on_execution_analyzed(analysis, stores.capabilities, embedder, TrustedHashes())
-    await on_learning_updated(learning_update(), stores.capabilities)
+        await on_execution_analyzed([analysis], stores.capabilities, embedder, TrustedHashes())
+    await on_learning_updated([learning_update()], stores.capabilities)
     return stores
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from pml_common.bus.errors import QueryFailed, Retryable
 from pml_common.contracts.registry import ListCapabilities
+from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
 from services.registry.tests.support.builders import (
     ELSEWHERE,
@@ -16,8 +17,10 @@ from services.registry.tests.support.builders import (
     analysed,
     learning_update,
 )
-from services.registry.tests.support.store_driver import StoreDriver, changes
+from services.registry.tests.support.store_driver import StoreDriver, changes, published
 from services.registry.tests.support.stores import Stores
+
+ALL = ListCapabilities(scope=SCOPE, include_unlisted=True)
 
 
 async def test_the_first_success_lists_a_capability(registry: StoreDriver) -> None:
@@ -55,6 +58,58 @@ async def test_an_update_delivered_twice_publishes_the_same(registry: StoreDrive
     await registry.learned(learning_update(2))
     assert list(await registry.learned(updated)) == list(messages)
     assert (await registry.resolve(UNNAMED)).usage.count == 2
+
+
+async def test_of_a_batch_each_capability_is_published_once(
+    registry: StoreDriver, stores: Stores
+) -> None:
+    await registry.analysed(analysed(), analysed(OTHER_HASH, name="fs:ensure"))
+    updates = [learning_update(revision) for revision in (3, 1, 4, 2)]
+    other = learning_update(2, code_hash=OTHER_HASH, successes=0)
+    handled = await on_learning_updated([*updates, other], stores.capabilities)
+    assert {cause: len(facts) for cause, facts in handled.facts.items()} == {
+        updates[2].event_id: 1,
+        other.event_id: 1,
+    }
+    assert changes(published(handled, [*updates, other])) == [
+        (UNNAMED, "listed"),
+        ("fs:ensure", "learned"),
+    ]
+    assert (await registry.resolve(UNNAMED)).usage.count == 4
+    again = await on_learning_updated([updates[1], other, updates[2]], stores.capabilities)
+    assert {cause: list(facts) for cause, facts in again.facts.items() if facts} == {
+        cause: list(facts) for cause, facts in handled.facts.items()
+    }
+
+
+async def test_batches_that_share_updates_store_the_newest(
+    registry: StoreDriver, stores: Stores
+) -> None:
+    hashes = [HASH, OTHER_HASH, "beef" * 16]
+    await registry.analysed(*(analysed(each) for each in hashes))
+    updates = [learning_update(n, code_hash=each) for n in range(1, 9) for each in hashes]
+    await asyncio.gather(
+        on_learning_updated(updates[:18], stores.capabilities),
+        on_learning_updated(updates[:5:-1], stores.capabilities),
+        on_learning_updated(updates[3:21], stores.capabilities),
+    )
+    records = (await stores.capabilities.page(ALL)).capabilities
+    assert [(record.usage.count, record.listed) for record in records] == [(8, True)] * 3
+
+
+async def test_in_a_batch_updates_of_an_unknown_capability_alone_are_retried(
+    registry: StoreDriver, stores: Stores
+) -> None:
+    await registry.analysed(analysed())
+    known, unknown = learning_update(1), learning_update(1, code_hash=OTHER_HASH)
+    handled = await on_learning_updated([unknown, known], stores.capabilities)
+    assert list(handled.failed) == [unknown.event_id]
+    assert [cause for cause, facts in handled.facts.items() if facts] == [known.event_id]
+    await registry.analysed(analysed(OTHER_HASH, name="fs:ensure"))
+    assert changes(await registry.learned(known, unknown)) == [
+        (UNNAMED, "listed"),
+        ("fs:ensure", "listed"),
+    ]
 
 
 async def test_an_update_of_an_unknown_capability_is_retried_later(

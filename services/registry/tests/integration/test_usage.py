@@ -35,10 +35,10 @@ async def test_a_learning_update_rewrites_no_searched_column(
 ) -> None:
     async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
         capabilities = postgres_stores(pool).capabilities
-        await on_execution_analyzed(analysed(), capabilities, embedder, TrustedHashes())
-        await on_learning_updated(learning_update(1), capabilities)
+        await on_execution_analyzed([analysed()], capabilities, embedder, TrustedHashes())
+        await on_learning_updated([learning_update(1)], capabilities)
         listed = await pool.fetchval(_VERSION)
-        await on_learning_updated(learning_update(2), capabilities)
+        await on_learning_updated([learning_update(2)], capabilities)
         assert await pool.fetchval(_VERSION) == listed
         assert await pool.fetchval("SELECT usage_count FROM capability") == 2
 

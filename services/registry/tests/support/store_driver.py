@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from pml_common.bus.port import Handled
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CacheSettings
@@ -34,13 +35,16 @@ class StoreDriver:
         self._stores = stores
         self._embedder = embedder
 
-    async def analysed(self, analysis: ExecutionAnalyzed) -> Sequence[Message]:
-        return await on_execution_analyzed(
-            analysis, self._stores.capabilities, self._embedder, TrustedHashes()
+    async def analysed(self, *analyses: ExecutionAnalyzed) -> Sequence[Message]:
+        """Handle a batch; return what is published. Raises the first error of one of them."""
+        handled = await on_execution_analyzed(
+            analyses, self._stores.capabilities, self._embedder, TrustedHashes()
         )
+        return published(handled, analyses)
 
-    async def learned(self, updated: LearningUpdated) -> Sequence[Message]:
-        return await on_learning_updated(updated, self._stores.capabilities)
+    async def learned(self, *updates: LearningUpdated) -> Sequence[Message]:
+        """Handle a batch; return what is published. Raises the first error of one of them."""
+        return published(await on_learning_updated(updates, self._stores.capabilities), updates)
 
     async def resolve(self, reference: str, scope: Scope = SCOPE) -> CapabilityRecord:
         query = ResolveCapability(scope=scope, reference=reference)
@@ -68,6 +72,13 @@ class StoreDriver:
         query = ListCapabilities(scope=scope, include_unlisted=unlisted)
         page = await on_list_capabilities(query, self._stores.capabilities)
         return [record.name for record in page.capabilities]
+
+
+def published(handled: Handled, batch: Sequence[Message]) -> Sequence[Message]:
+    """Return what is published after a batch, in its order. Raises the first error in it."""
+    for error in handled.failed.values():
+        raise error
+    return [fact for each in batch for fact in handled.facts.get(each.message_id, ())]
 
 
 def changes(messages: Sequence[Message]) -> list[tuple[str, str]]:

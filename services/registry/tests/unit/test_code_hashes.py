@@ -28,11 +28,13 @@ def analysis_of(code: str) -> Analysis:
 async def admitted(analysis: ExecutionAnalyzed) -> bool:
     """Whether the registry accepts it. Raises Rejected."""
     embedder = BackgroundEmbedder(HashEmbedder)
-    messages = await on_execution_analyzed(
-        analysis, memory_stores().capabilities, embedder, CodeHashes()
+    handled = await on_execution_analyzed(
+        [analysis], memory_stores().capabilities, embedder, CodeHashes()
     )
     await embedder.aclose()
-    return len(messages) == 1
+    for error in handled.failed.values():
+        raise error
+    return len(handled.facts) == 1
 
 
 async def test_the_hash_equals_the_analysis_hash() -> None:
@@ -66,6 +68,8 @@ async def test_only_code_that_matches_its_hash_is_admitted() -> None:
     assert await admitted(true)
     with pytest.raises(Rejected, match="the code's hash is"):
         await admitted(true.model_copy(update={"code": "return 2"}))
+    with pytest.raises(Rejected, match="NUL"):
+        await admitted(true.model_copy(update={"code": "return 1\x00"}))
     with pytest.raises(Rejected, match="the code's hash is None"):
         await admitted(true.model_copy(update={"code": "return ("}))
     another = true.capability.model_copy(

@@ -9,7 +9,7 @@ no other module: nats-py is pinned to 2.16, and test_bus_client.py covers what m
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from secrets import token_hex
 
@@ -113,6 +113,16 @@ class DirectClient(Client):
         if waiting is not None and not waiting.done():
             named = await self._process_headers(headers)
             waiting.set_result(self._build_message(sid, subject, reply, data, named))
+
+
+async def publish_empty(client: Client, subjects: Sequence[str], *, later: bool = False) -> None:
+    """Publish an empty message on each subject, in one write: acknowledgements of a batch. With
+    `later`, they leave with whatever is sent next."""
+    for subject in subjects:
+        await client._send_command(f"PUB {subject} 0\r\n\r\n".encode())
+    client.stats["out_msgs"] += len(subjects)
+    if not later:
+        await client._flush_pending()
 
 
 @contextmanager

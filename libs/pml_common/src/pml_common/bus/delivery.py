@@ -84,7 +84,7 @@ class Receiver:
         headers = envelope.headers
         destination = names.prefix_of(consumer.message)
         with tracing.receiving("handle", consumer.message.name, destination, headers) as span:
-            span.set_attribute("messaging.consumer.group.name", consumer.durable)
+            span.set_attribute(tracing.CONSUMER_GROUP, consumer.durable)
             try:
                 for message in await handler(await self.open_signed(consumer.message, envelope)):
                     await self.publish(message)

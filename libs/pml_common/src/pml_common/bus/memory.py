@@ -12,14 +12,23 @@ from typing import TypeVar
 from typing_extensions import override
 
 from pml_common.bus import codec, names, tracing
+from pml_common.bus.batch_delivery import BatchReceiver, batch_of
 from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import DeadLetterEntry, DeadLetterReader, build_dead_letter
 from pml_common.bus.delivery import Disposition, Receiver, no_reply
 from pml_common.bus.errors import BusError, BusUnavailable, NoResponder, QueryFailed, Unreadable
 from pml_common.bus.identity import Identity, all_services_identity
+from pml_common.bus.memory_batches import MemoryBatches
 from pml_common.bus.memory_broker import MemoryBroker, MemoryPayloads, Replica, Stored
-from pml_common.bus.port import Bus, DeadLetterHandler, EntityFilter, Handler, StoredMessage
+from pml_common.bus.port import (
+    BatchHandler,
+    Bus,
+    DeadLetterHandler,
+    EntityFilter,
+    Handler,
+    StoredMessage,
+)
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, MessageType, QueryType
@@ -151,6 +160,15 @@ class MemoryBus(Bus):
         self._require(f"consume {consumer.durable}")
         write = partial(build_dead_letter, consumer, self._identity)
         self._join(consumer, Replica(process, consumer.max_in_flight, write))
+
+    @override
+    async def consume_batches(self, consumer: Consumer[M], handler: BatchHandler[M]) -> None:
+        batch = batch_of(consumer)
+        receiver = BatchReceiver(self._receiver, consumer, handler)
+        batches = MemoryBatches(batch.most, receiver.handle)
+        self._require(f"consume {consumer.durable}")
+        write = partial(build_dead_letter, consumer, self._identity)
+        self._join(consumer, Replica(batches.process, 2 * batch.most, write))
 
     @override
     async def consume_dead_letters(

@@ -19,23 +19,23 @@ from typing_extensions import override
 
 from pml_common.bus import connection, names, streams, write_check
 from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
-from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import envelope_of, flush, server_errors, subscribe
-from pml_common.bus.consume import Process, PullLoop, StoreDeadLetter
-from pml_common.bus.dead_letters import (
-    DeadLetterEntry,
-    DeadLetterReader,
-    build_dead_letter,
-    read_dead_letters,
-    store_dead_letter,
-)
-from pml_common.bus.delivery import Disposition, Receiver
+from pml_common.bus.consumers import NatsConsumers
+from pml_common.bus.dead_letters import DeadLetterEntry, read_dead_letters
+from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import BusUnavailable, TooFewServers, Unreadable
 from pml_common.bus.identity import Identity
 from pml_common.bus.journal import NatsJournal
 from pml_common.bus.key_value_cache import NatsKeyValueCache
 from pml_common.bus.payloads import NatsPayloads
-from pml_common.bus.port import Bus, DeadLetterHandler, EntityFilter, Handler, StoredMessage
+from pml_common.bus.port import (
+    BatchHandler,
+    Bus,
+    DeadLetterHandler,
+    EntityFilter,
+    Handler,
+    StoredMessage,
+)
 from pml_common.bus.publish import NatsPublisher
 from pml_common.bus.query import NatsQueryClient, QueryServer
 from pml_common.bus.server_clock import ServerClock, read_clock
@@ -78,6 +78,9 @@ class NatsBus(Bus):
         self._cache = NatsKeyValueCache(client, self._js)
         self._publisher = NatsPublisher(client, self._js, self._payloads, identity)
         self._receiver = Receiver(self._payloads, identity, self.publish)
+        self._consumers = NatsConsumers(
+            client, self._js, self._receiver, self._publisher, self.ensure
+        )
         self._journal = NatsJournal(client, self._receiver)
         self._sockets = SocketQueries(
             sockets or {},
@@ -87,7 +90,6 @@ class NatsBus(Bus):
             over_nats=NatsQueryClient(client, self._receiver),
         )
         self._queries = QueryServer(client, self._receiver, service, instance)
-        self._loops: list[PullLoop] = []
         self._subscriptions: list[Subscription] = []
         self._followers: set[BoundedQueue[Message]] = set()
         self._drained = False
@@ -160,8 +162,7 @@ class NatsBus(Bus):
 
     async def restart(self) -> None:
         """Request messages again after a lost connection."""
-        for loop in self._loops:
-            await loop.restart()
+        await self._consumers.restart()
 
     @override
     async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
@@ -199,49 +200,17 @@ class NatsBus(Bus):
 
     @override
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
-        async def process(envelope: Envelope, deliveries: int) -> Disposition:
-            return await self._receiver.handle(consumer, handler, envelope, deliveries)
+        await self._consumers.consume(consumer, handler)
 
-        async def store_letter(message: Msg, envelope: Envelope, reason: str) -> None:
-            deliveries = message.metadata.num_delivered
-            letter = build_dead_letter(
-                consumer, self._receiver.identity, envelope, reason, deliveries
-            )
-            await store_dead_letter(self._publisher, message, letter)
-
-        await self._pull(consumer, process, store_letter)
+    @override
+    async def consume_batches(self, consumer: Consumer[M], handler: BatchHandler[M]) -> None:
+        await self._consumers.consume_batches(consumer, handler)
 
     @override
     async def consume_dead_letters(
         self, consumer: DeadLetterConsumer, handler: DeadLetterHandler
     ) -> None:
-        reader = DeadLetterReader(self._receiver, self._journal.fetch)
-
-        async def process(envelope: Envelope, deliveries: int) -> Disposition:
-            return await reader.handle(consumer, handler, envelope, deliveries)
-
-        async def drop_letter(message: Msg, envelope: Envelope, reason: str) -> None:
-            log.error("a dead letter of %s is dropped: %s", envelope.subject, reason)
-
-        await self._pull(consumer, process, drop_letter)
-
-    async def _pull(
-        self,
-        consumer: Consumer[Message] | DeadLetterConsumer,
-        process: Process,
-        store_letter: StoreDeadLetter,
-    ) -> None:
-        async def recover() -> None:
-            await self.ensure()
-            with server_errors(self._client, f"restore {consumer.durable}"):
-                await streams.ensure_consumer(self._js, consumer)
-
-        stream = streams.stream_of(consumer)
-        with server_errors(self._client, f"consume {consumer.durable}"):
-            await streams.ensure_consumer(self._js, consumer)
-            loop = PullLoop(self._client, stream, consumer, process, store_letter, recover)
-            await loop.start()
-        self._loops.append(loop)
+        await self._consumers.consume_dead_letters(consumer, handler, self._journal.fetch)
 
     @override
     async def serve(
@@ -305,7 +274,7 @@ class NatsBus(Bus):
         await asyncio.gather(
             self._queries.stop(timeout),
             self._sockets.stop(timeout),
-            *(loop.stop(timeout) for loop in self._loops),
+            self._consumers.stop(timeout),
             *(connection.drain(subscription, timeout) for subscription in self._subscriptions),
         )
         await self._sockets.close()

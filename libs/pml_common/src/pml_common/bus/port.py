@@ -1,10 +1,11 @@
 """Interface of the bus. `NatsBus` and `MemoryBus` pass one contract suite."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
+from uuid import UUID
 
 from pml_common.bus.errors import Unreadable
 from pml_common.contracts.base import Contract, Message, Query
@@ -21,6 +22,24 @@ Handler = Callable[[M], Awaitable[Sequence[Message]]]
 
 May run twice for one message. Raises `Retryable` or `Rejected`; anything else it raises counts as
 a bug: retried with the consumer's delays, dead-lettered after its last delivery.
+"""
+
+
+@dataclass(frozen=True)
+class Handled:
+    """The outcome of a batch, by message id: what to publish after a message (what follows from
+    several is listed under one of them), and the errors of messages that could not be handled, each
+    treated as if it had been raised for that message alone."""
+
+    facts: Mapping[UUID, Sequence[Message]] = field(default_factory=dict[UUID, Sequence[Message]])
+    failed: Mapping[UUID, Exception] = field(default_factory=dict[UUID, Exception])
+
+
+BatchHandler = Callable[[Sequence[M]], Awaitable[Handled]]
+"""Handles messages with different ids together; the bus publishes the facts, then acknowledges.
+
+May run twice for any of them, then in other batches. If it raises, it is called again for each
+message alone, and an error then concerns that message as it does in a `Handler`.
 """
 
 
@@ -121,6 +140,12 @@ class Bus(Publisher, QueryClient, Journal, KeyValueCache, Protocol):
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         """Start handling a durable consumer's messages until `drain`."""
+        ...
+
+    async def consume_batches(self, consumer: Consumer[M], handler: BatchHandler[M]) -> None:
+        """Start handling a durable consumer's messages in batches of its `batch`, until `drain`.
+        Messages delivered before, which may be what a batch failed on, are handled apart from new
+        ones. Raises ValueError for a consumer without `batch`."""
         ...
 
     async def consume_dead_letters(

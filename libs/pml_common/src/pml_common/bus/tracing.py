@@ -1,6 +1,6 @@
 """Trace context, correlation and causation across messages and queries."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,7 +15,9 @@ from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import QueryType
 from pml_common.telemetry.spans import in_a_trace, spanning
 
+CONSUMER_GROUP = "messaging.consumer.group.name"
 _MESSAGE_ID = "messaging.message.id"
+_BATCH_SIZE = "messaging.batch.message_count"
 _CONVERSATION_ID = "messaging.message.conversation_id"
 
 _tracer = trace.get_tracer("pml_common.bus")
@@ -86,6 +88,25 @@ def receiving(
             if not asked:
                 span.set_attribute(_MESSAGE_ID, cause.causation)
             span.set_attribute(_CONVERSATION_ID, cause.correlation)
+            yield span
+    finally:
+        _cause.reset(token)
+
+
+@contextmanager
+def receiving_batch(
+    name: str, destination: str, received: Sequence[Mapping[str, str]]
+) -> Generator[Span]:
+    """Open a span around handling several messages, given their headers: of no sender's trace, but
+    linked to each of them; what is sent inside has no cause."""
+    token = _cause.set(None)
+    try:
+        with _span("handle", name, destination, SpanKind.CONSUMER, "process") as span:
+            span.set_attribute(_BATCH_SIZE, len(received))
+            if span.is_recording():
+                for headers in received:
+                    sender = trace.get_current_span(propagate.extract(headers))
+                    span.add_link(sender.get_span_context())
             yield span
     finally:
         _cause.reset(token)

@@ -80,12 +80,23 @@ class DeliveryOptions:
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Bounds of a batch: at most `most` messages; while messages are frequent, they are fetched
+    once in `within_s` seconds, while they are rare, each is handled as it comes."""
+
+    most: int = 200
+    within_s: float = 0.1
+
+
+@dataclass(frozen=True)
 class Consumer(DeliveryOptions, Generic[M_co]):
-    """A durable consumer: each message goes to one replica of `service`, at least once."""
+    """A durable consumer: each message goes to one replica of `service`, at least once; with a
+    `batch`, several are handled together."""
 
     service: Service
     message: MessageType[M_co]
     description: str = ""
+    batch: Batch | None = None
 
     @property
     def durable(self) -> str:
@@ -196,7 +207,7 @@ EDGES_OBSERVED = MessageType(
     "learner",
     "edges-observed",
     learner.EdgesObserved,
-    "A run showed relations between tools.",
+    "Runs showed relations between tools.",
     signed=False,
 )
 CAPABILITY_CHANGED = MessageType(
@@ -292,13 +303,13 @@ ANALYZER_ON_EXECUTION_REQUESTED = Consumer(
     "analyzer", EXECUTION_REQUESTED, "Analyses the program and decides on it under the policy."
 )
 REGISTRY_ON_EXECUTION_ANALYZED = Consumer(
-    "registry", EXECUTION_ANALYZED, "Stores the program as a capability."
+    "registry", EXECUTION_ANALYZED, "Stores the program as a capability.", Batch()
 )
 REGISTRY_ON_LEARNING_UPDATED = Consumer(
-    "registry", LEARNING_UPDATED, "Stores the statistics and lists the capability."
+    "registry", LEARNING_UPDATED, "Stores the statistics and lists the capability.", Batch()
 )
 REGISTRY_ON_EDGES_OBSERVED = Consumer(
-    "registry", EDGES_OBSERVED, "Counts the relations between tools."
+    "registry", EDGES_OBSERVED, "Counts the relations between tools.", Batch()
 )
 REGISTRY_ON_TOOLS_LISTED = Consumer(
     "registry",
@@ -331,7 +342,7 @@ EXECUTOR_ON_RUN_WORKFLOW = Consumer(
 )
 EXECUTOR_ON_CANCEL_RUN = Consumer("executor", CANCEL_RUN, "Closes the run's journal as cancelled.")
 LEARNER_ON_RUN_FINISHED = Consumer(
-    "learner", RUN_FINISHED, "Stores the traces and learns from them."
+    "learner", RUN_FINISHED, "Stores the traces and learns from them.", Batch()
 )
 GATEWAY_ON_DEAD_LETTER = DeadLetterConsumer("gateway", max_in_flight=4)
 

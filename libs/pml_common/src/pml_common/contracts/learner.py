@@ -12,8 +12,9 @@ from pml_common.contracts.trace import BranchDecision, TaskResult
 
 
 class LearningUpdated(Event):
-    """The statistics of a capability changed, after a run or a call of it inside one; `learning`
-    and `usage` are complete, not deltas.
+    """The statistics of a capability changed, after runs or calls of it inside runs; `learning` and
+    `usage` are complete, not deltas. `workflow_id`, `trace_id` and `priority` are those of the last
+    run learned from.
 
     `revision` counts the runs learned from, so that a reader keeps the newest in any order.
     """
@@ -39,13 +40,15 @@ class ObservedEdge(Contract):
 
 
 class EdgesObserved(Event):
-    """Relations between tools, observed in one run."""
+    """Relations between tools, observed in `runs` runs of a capability, the last of them
+    `workflow_id`; each count is the sum over the runs."""
 
     entity_field: ClassVar[str] = "capability_id"
 
     capability_id: UUID
     workflow_id: UUID
     edges: tuple[ObservedEdge, ...]
+    runs: int = Field(default=1, ge=1)
 
 
 class ListTraces(Query):

@@ -1,14 +1,18 @@
 """The inbox: each message takes effect once, in one transaction with its inbox row."""
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from uuid import UUID
 
+import asyncpg
+
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
+from pml_common.storage.columns import columns
 from pml_common.storage.pool import Connection, Pool, transaction
+from pml_common.storage.store_transaction import BatchRecord
 
 _CLAIM = """
 INSERT INTO inbox (message_id, consumer) VALUES ($1, $2)
@@ -17,6 +21,19 @@ RETURNING message_id
 """
 _FACTS = "SELECT facts FROM inbox WHERE message_id = $1 AND consumer = $2"
 _CONCLUDE = "UPDATE inbox SET facts = $3 WHERE message_id = $1 AND consumer = $2"
+_CLAIM_ALL = """
+INSERT INTO inbox (message_id, consumer)
+SELECT claimed.message_id, $2 FROM unnest($1::uuid[]) AS claimed (message_id)
+ON CONFLICT DO NOTHING
+RETURNING message_id
+"""
+_FACTS_OF_ALL = "SELECT message_id, facts FROM inbox WHERE message_id = ANY ($1) AND consumer = $2"
+_CONCLUDE_ALL = """
+UPDATE inbox
+SET facts = concluded.facts::json
+FROM unnest($1::uuid[], $2::text[]) AS concluded (message_id, facts)
+WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $3
+"""
 _DELETE = "DELETE FROM inbox WHERE handled_at < now() - $1::interval"
 
 
@@ -54,6 +71,42 @@ async def once(pool: Pool, message_id: UUID, consumer: str) -> AsyncGenerator[In
         yield handling
         if handling.facts:
             await held.execute(_CONCLUDE, message_id, consumer, encode_facts(handling.facts))
+
+
+class InboxBatch(BatchRecord):
+    """One handling of several messages, in the transaction of `connection`."""
+
+    def __init__(
+        self, connection: Connection, replayed: Mapping[UUID, tuple[Message, ...]]
+    ) -> None:
+        super().__init__(replayed)
+        self.connection = connection
+
+    def take(self) -> Sequence[tuple[UUID, str]]:
+        """Return and clear the encoded messages to publish, each with the id of its cause, for a
+        store that writes them in its own statement."""
+        taken, self.facts = self.facts, {}
+        return [(cause, encode_facts(facts)) for cause, facts in taken.items()]
+
+
+@asynccontextmanager
+async def batch_once(
+    pool: Pool, message_ids: Collection[UUID], consumer: str
+) -> AsyncGenerator[InboxBatch]:
+    """Handle messages in one transaction; concurrent handlers of some of them wait for the first,
+    then get these in `replayed`. What follows from several is stored with one of them: none of a
+    batch is acknowledged before all is published, so that one is delivered again if necessary.
+    Raises StorageUnavailable."""
+    claims = sorted(message_ids)  # in one order, so that two batches cannot deadlock
+    async with transaction(pool) as held:
+        claimed = {row["message_id"] for row in await held.fetch(_CLAIM_ALL, claims, consumer)}
+        rows: Sequence[asyncpg.Record] = ()
+        if known := [each for each in claims if each not in claimed]:
+            rows = await held.fetch(_FACTS_OF_ALL, known, consumer)
+        handling = InboxBatch(held, {row["message_id"]: decode_facts(row["facts"]) for row in rows})
+        yield handling
+        if concluded := handling.take():
+            await held.execute(_CONCLUDE_ALL, *columns(concluded, 2), consumer)
 
 
 async def delete_handled(pool: Pool, older_than: timedelta) -> None:

@@ -1,11 +1,12 @@
 """The in-memory inbox, for services' in-memory stores."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from pml_common.contracts.base import Message
+from pml_common.storage.store_transaction import BatchRecord
 
 
 class MemoryInboxEntry:
@@ -24,6 +25,19 @@ class MemoryInboxEntry:
         """Store the messages to publish with the effect: a redelivery publishes the same."""
         self.facts = tuple(facts)
         return self.facts
+
+
+class MemoryInboxBatch(BatchRecord):
+    """One handling of several messages; `stage` its changes: applied at its end, discarded after an
+    error."""
+
+    def __init__(self, replayed: Mapping[UUID, tuple[Message, ...]]) -> None:
+        super().__init__(replayed)
+        self.staged: list[Callable[[], None]] = []
+
+    def stage(self, change: Callable[[], None]) -> None:
+        """Apply a change if the handling succeeds."""
+        self.staged.append(change)
 
 
 class MemoryInbox:
@@ -47,3 +61,19 @@ class MemoryInbox:
                 for change in handling.staged:
                     change()
                 self._facts[message_id, consumer] = handling.facts
+
+    @asynccontextmanager
+    async def batch_once(
+        self, message_ids: Collection[UUID], consumer: str
+    ) -> AsyncGenerator[MemoryInboxBatch]:
+        """Handle messages once, as `inbox.batch_once` does."""
+        async with self._lock:
+            known = {each: self._facts.get((each, consumer)) for each in message_ids}
+            handling = MemoryInboxBatch(
+                {each: facts for each, facts in known.items() if facts is not None}
+            )
+            yield handling
+            for change in handling.staged:
+                change()
+            for each in known.keys() - handling.replayed.keys():
+                self._facts[each, consumer] = tuple(handling.facts.get(each, ()))

@@ -1,6 +1,6 @@
 """Traces in memory; tested by the same suite as the Postgres store."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -9,10 +9,10 @@ from typing_extensions import override
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
 from pml_common.contracts.scope import Scope
-from pml_common.storage.memory import MemoryInbox, MemoryInboxEntry
-from pml_common.storage.store_transaction import StoreTransaction
-from pml_learner.domain.lesson import Experience, Lesson
-from pml_learner.ports import InboxTransaction, TraceStore
+from pml_common.storage.memory import MemoryInbox, MemoryInboxBatch
+from pml_common.storage.store_transaction import StoreBatch
+from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.ports import LearningBatch, TraceStore
 
 
 class MemoryTraceStore(TraceStore):
@@ -20,14 +20,16 @@ class MemoryTraceStore(TraceStore):
 
     def __init__(self) -> None:
         self.inbox = MemoryInbox()
-        self.experiences: dict[tuple[Scope, UUID], Experience] = {}
+        self.experiences: dict[ScopedCapability, Experience] = {}
         self.stored: list[tuple[Scope, ExecutionTrace]] = []
 
     @override
     @asynccontextmanager
-    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["MemoryTransaction"]:
-        async with self.inbox.once(message_id, consumer) as transaction:
-            yield MemoryTransaction(self, transaction)
+    async def batch(
+        self, message_ids: Collection[UUID], consumer: str
+    ) -> AsyncGenerator["MemoryLearningBatch"]:
+        async with self.inbox.batch_once(message_ids, consumer) as batch:
+            yield MemoryLearningBatch(self, batch)
 
     @override
     async def traces(self, query: ListTraces) -> TracePage:
@@ -47,23 +49,26 @@ class MemoryTraceStore(TraceStore):
         return TracePage(traces=tuple(page), total=len(found))
 
 
-class MemoryTransaction(StoreTransaction[MemoryInboxEntry], InboxTransaction):
-    """Stages changes until the message is concluded."""
+class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
+    """Stages changes until the messages are concluded."""
 
-    def __init__(self, store: MemoryTraceStore, transaction: MemoryInboxEntry) -> None:
-        super().__init__(transaction)
+    def __init__(self, store: MemoryTraceStore, batch: MemoryInboxBatch) -> None:
+        super().__init__(batch)
         self._store = store
 
     @override
-    async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
-        return self._store.experiences.get((scope, capability.capability_id), Experience())
+    async def experience_of(
+        self, capabilities: Mapping[ScopedCapability, CapabilityIdentity]
+    ) -> Mapping[ScopedCapability, Experience]:
+        known = self._store.experiences
+        return {capability: known.get(capability, Experience()) for capability in capabilities}
 
     @override
-    async def save(self, lesson: Lesson) -> None:
-        scope, trace = lesson.run.scope, lesson.trace
-        self._transaction.stage(lambda: self._store.stored.append((scope, trace)))
-        learned = {(scope, trace.capability_id): lesson.experience}
-        self._transaction.stage(lambda: self._store.experiences.update(learned))
+    async def save(self, lessons: Sequence[Lesson]) -> None:
+        traces = [(lesson.run.scope, lesson.trace) for lesson in lessons]
+        learned = {lesson.capability: lesson.experience for lesson in lessons}
+        self._batch.stage(lambda: self._store.stored.extend(traces))
+        self._batch.stage(lambda: self._store.experiences.update(learned))
 
 
 def _matches(trace: ExecutionTrace, query: ListTraces) -> bool:

@@ -1,6 +1,7 @@
 """Traces and learning in Postgres, schema `learner`."""
 
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 from uuid import UUID
@@ -12,20 +13,23 @@ from typing_extensions import override
 from pml_common.contracts.capability import CapabilityIdentity, Learning, Usage
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
-from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
-from pml_common.storage.columns import scope_columns
-from pml_common.storage.inbox import InboxEntry
+from pml_common.storage.columns import columns, scope_columns, scope_of
+from pml_common.storage.inbox import InboxBatch
 from pml_common.storage.pool import Pool, snapshot
 from pml_common.storage.queries import load_queries, storable
-from pml_common.storage.store_transaction import StoreTransaction
-from pml_learner.domain.lesson import Experience, Lesson
-from pml_learner.ports import InboxTransaction, TraceStore
+from pml_common.storage.recent_keys import RecentKeys
+from pml_common.storage.store_transaction import StoreBatch
+from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.ports import LearningBatch, TraceStore
 
 _SQL = load_queries("pml_learner")
 
 _NODE_ID_LENGTH = 256
+_TRACES_AT_ONCE = 100
+_MET = 10_000
+"""The number of capabilities that are remembered to have a row."""
 
 _RESULT: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 _ERROR: TypeAdapter[WorkflowError | None] = TypeAdapter(WorkflowError | None)
@@ -40,14 +44,18 @@ class PostgresTraceStore(TraceStore):
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self._met = RecentKeys[ScopedCapability](_MET)
 
     @override
     @asynccontextmanager
-    async def once(self, message_id: UUID, consumer: str) -> AsyncGenerator["PostgresTransaction"]:
-        async with inbox.once(self._pool, message_id, consumer) as handled:
-            transaction = PostgresTransaction(handled)
-            yield transaction
-            await transaction.write(message_id, consumer)
+    async def batch(
+        self, message_ids: Collection[UUID], consumer: str
+    ) -> AsyncGenerator["PostgresLearningBatch"]:
+        async with inbox.batch_once(self._pool, message_ids, consumer) as handled:
+            batch = PostgresLearningBatch(handled, self._met)
+            yield batch
+            await batch.write(consumer)
+        self._met.add(batch.capabilities)
 
     @override
     async def traces(self, query: ListTraces) -> TracePage:
@@ -58,56 +66,75 @@ class PostgresTraceStore(TraceStore):
         return TracePage(traces=tuple(_trace(row) for row in rows), total=total)
 
 
-class PostgresTransaction(StoreTransaction[InboxEntry], InboxTransaction):
-    """Locks the capability's row. Lessons are written at the end, together with the inbox row."""
+class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
+    """Locks the rows of capabilities in one order; those not met before get theirs first. Lessons
+    are written at the end, together with the inbox rows."""
 
-    def __init__(self, transaction: InboxEntry) -> None:
-        super().__init__(transaction)
-        self._lessons: list[Lesson] = []
-
-    @override
-    async def experience_of(self, scope: Scope, capability: CapabilityIdentity) -> Experience:
-        session = self._transaction.connection
-        key = (*scope_columns(scope), capability.capability_id)
-        row = await session.fetchrow(_SQL["lock-experience"], *key)
-        if row is None:
-            await session.execute(_SQL["meet-capability"], *key, capability.code_hash)
-            row = await session.fetchrow(_SQL["lock-experience"], *key)
-        if row is None:
-            raise LookupError(f"capability {capability.capability_id} vanished while locked")
-        usage = Usage(
-            count=row["run_count"],
-            success_count=row["success_count"],
-            mean_duration_ms=row["mean_duration_ms"],
-        )
-        return Experience(usage, Learning.model_validate_json(row["learning"]))
+    def __init__(self, batch: InboxBatch, met: RecentKeys[ScopedCapability]) -> None:
+        super().__init__(batch)
+        self._met = met
+        self._lessons: Sequence[Lesson] = ()
+        self.capabilities: Sequence[ScopedCapability] = ()
 
     @override
-    async def save(self, lesson: Lesson) -> None:
-        self._lessons.append(lesson)
+    async def experience_of(
+        self, capabilities: Mapping[ScopedCapability, CapabilityIdentity]
+    ) -> Mapping[ScopedCapability, Experience]:
+        session = self._batch.connection
+        self.capabilities = sorted(capabilities, key=_key)
+        if new := [each for each in self.capabilities if each not in self._met]:
+            rows = [(*_key(each), capabilities[each].code_hash) for each in new]
+            await session.execute(_SQL["meet-capabilities"], *columns(rows, 4))
+        keys = columns([_key(each) for each in self.capabilities], 3)
+        found = await session.fetch(_SQL["lock-experiences"], *keys)
+        if len(found) < len(self.capabilities):  # the tables were emptied or restored meanwhile
+            self._met.clear()
+            raise LookupError("capabilities that had a row have none; all are met again")
+        return {(scope_of(row), row["capability_id"]): _experience(row) for row in found}
 
-    async def write(self, message_id: UUID, consumer: str) -> None:
-        """Write all lessons, the last one together with the messages to publish."""
-        for lesson in self._lessons:
-            last = lesson is self._lessons[-1]
-            scope, usage = lesson.run.scope, lesson.experience.usage
-            await self._transaction.connection.execute(
-                _SQL["save-lesson"],
-                *scope_columns(scope),
-                *_columns(lesson),
-                usage.count,
-                usage.success_count,
-                usage.mean_duration_ms,
-                lesson.experience.learning.model_dump_json(),
-                message_id,
+    @override
+    async def save(self, lessons: Sequence[Lesson]) -> None:
+        self._lessons = lessons
+
+    async def write(self, consumer: str) -> None:
+        """Write all lessons, the last of them together with the messages to publish."""
+        learned = {lesson.capability: lesson.experience for lesson in self._lessons}
+        experiences = [(*_key(each), *_experience_columns(learned[each])) for each in learned]
+        for start in range(0, len(self._lessons), _TRACES_AT_ONCE):
+            end = start + _TRACES_AT_ONCE
+            last = end >= len(self._lessons)
+            await self._batch.connection.execute(
+                _SQL["save-lessons"],
+                *columns([_columns(lesson) for lesson in self._lessons[start:end]], 22),
+                *columns(experiences if last else (), 7),
+                *columns(self._batch.take() if last else (), 2),
                 consumer,
-                inbox.encode_facts(self._transaction.take()) if last else None,
             )
+
+
+def _key(capability: ScopedCapability) -> tuple[str, str, UUID]:
+    scope, capability_id = capability
+    return (*scope_columns(scope), capability_id)
+
+
+def _experience(row: asyncpg.Record) -> Experience:
+    usage = Usage(
+        count=row["run_count"],
+        success_count=row["success_count"],
+        mean_duration_ms=row["mean_duration_ms"],
+    )
+    return Experience(usage, Learning.model_validate_json(row["learning"]))
+
+
+def _experience_columns(experience: Experience) -> tuple[object, ...]:
+    usage, learning = experience.usage, experience.learning.model_dump_json()
+    return usage.count, usage.success_count, usage.mean_duration_ms, learning
 
 
 def _columns(lesson: Lesson) -> tuple[object, ...]:
     trace, run = lesson.trace, lesson.run
     return (
+        *scope_columns(run.scope),
         trace.trace_id,
         trace.capability_id,
         trace.workflow_id,
@@ -120,7 +147,7 @@ def _columns(lesson: Lesson) -> tuple[object, ...]:
         None if trace.error is None else _dump(_ERROR, trace.error),
         None if trace.error is None else storable(trace.error.message),
         storable(run.principal),
-        [_indexable(node_id) for node_id in trace.executed_path],
+        json.dumps([_indexable(node_id) for node_id in trace.executed_path], ensure_ascii=False),
         _dump(_DECISIONS, trace.decisions),
         _dump(_TASK_RESULTS, trace.task_results),
         trace.priority,

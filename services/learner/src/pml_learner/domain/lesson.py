@@ -1,16 +1,19 @@
 """Learning from one run."""
 
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from pml_common.contracts import ids
-from pml_common.contracts.base import Event
 from pml_common.contracts.capability import Learning, Usage
 from pml_common.contracts.executor import NestedRun, RunFinished
-from pml_common.contracts.learner import EdgesObserved, ExecutionTrace, LearningUpdated
+from pml_common.contracts.learner import ExecutionTrace, LearningUpdated
+from pml_common.contracts.scope import Scope
 from pml_learner.domain import temporal_difference
-from pml_learner.domain.edges import observed_edges
 from pml_learner.domain.priority import priority
 from pml_learner.domain.temporal_difference import TdRule, path_stats
+
+ScopedCapability = tuple[Scope, UUID]
+"""A capability's scope and id."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,15 @@ class Lesson:
         )
 
     @property
-    def messages(self) -> tuple[Event, ...]:
-        """Messages to publish: no `EdgesObserved` without edges, none for a dry run."""
+    def capability(self) -> ScopedCapability:
+        """The capability that ran, in its scope."""
+        return self.run.scope, self.run.capability.capability_id
+
+    @property
+    def updated(self) -> LearningUpdated:
+        """The message about the capability's statistics including the run."""
         run = self.run
-        if run.dry_run:
-            return ()
-        updated = LearningUpdated(
+        return LearningUpdated(
             scope=run.scope,
             event_id=ids.effect_id(run.event_id, "learning-updated"),
             capability_id=run.capability.capability_id,
@@ -79,17 +85,6 @@ class Lesson:
             usage=self.experience.usage,
             learning=self.experience.learning,
         )
-        edges = observed_edges(run.task_results) if self.call is None else ()
-        if not edges:
-            return (updated,)
-        observed = EdgesObserved(
-            scope=run.scope,
-            event_id=ids.effect_id(run.event_id, "edges-observed"),
-            capability_id=run.capability.capability_id,
-            workflow_id=run.workflow_id,
-            edges=edges,
-        )
-        return (updated, observed)
 
 
 def learn(

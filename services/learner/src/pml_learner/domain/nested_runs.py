@@ -1,44 +1,16 @@
-"""Learning from a run's capability calls as if each had been a run of its own."""
+"""A run's capability calls, each as the run that it would have been by itself."""
 
-from collections.abc import Mapping, Sequence
-from uuid import UUID
+from collections.abc import Iterator
 
 from pml_common.contracts import ids
-from pml_common.contracts.base import Event
-from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.executor import NestedRun, RunFinished
-from pml_common.contracts.learner import LearningUpdated
-from pml_learner.domain.lesson import Experience, Lesson, learn
-from pml_learner.domain.temporal_difference import TdRule
 
 
-def capabilities_of(run: RunFinished) -> tuple[CapabilityIdentity, ...]:
-    """The capabilities to learn about, in an order that is the same for all runs."""
-    capabilities = (run.capability, *(call.capability for call in run.nested))
-    found = {capability.capability_id: capability for capability in capabilities}
-    return tuple(found[key] for key in sorted(found))
-
-
-def lessons_of(
-    before: Mapping[UUID, Experience], run: RunFinished, rule: TdRule
-) -> tuple[Lesson, ...]:
-    """Learn from the run, then from each call, callers first; `before` is by capability id."""
-    known = dict(before)
-    lessons: list[Lesson] = []
-    for call, own_run in ((None, run), *((call, _as_own_run(run, call)) for call in run.nested)):
-        capability = own_run.capability.capability_id
-        lessons.append(learn(known[capability], own_run, rule, call))
-        known[capability] = lessons[-1].experience
-    return tuple(lessons)
-
-
-def messages_of(lessons: Sequence[Lesson]) -> tuple[Event, ...]:
-    """Messages to publish: each capability's newest learning, and the edges of the whole run."""
-    messages = [message for lesson in lessons for message in lesson.messages]
-    updates = [message for message in messages if isinstance(message, LearningUpdated)]
-    newest = {update.capability_id: update for update in updates}
-    others = (message for message in messages if not isinstance(message, LearningUpdated))
-    return (*newest.values(), *others)
+def own_runs(run: RunFinished) -> Iterator[tuple[RunFinished, NestedRun | None]]:
+    """Yield the run, then each call of a capability as its own run with the call; callers first."""
+    yield run, None
+    for call in run.nested:
+        yield _as_own_run(run, call), call
 
 
 def _as_own_run(run: RunFinished, call: NestedRun) -> RunFinished:

@@ -19,7 +19,7 @@ from pml_common.storage.memory import MemoryInboxEntry
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.memory_tables import CapabilityRow, MemoryTables, SearchEntry
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.listing import StoredCapability
+from pml_registry.domain.listing import StoredCapability, newest_of_each
 from pml_registry.domain.names import resolve_reference
 from pml_registry.domain.record_views import description_of
 from pml_registry.ports import (
@@ -47,27 +47,46 @@ class MemoryCapabilityStore(CapabilityStore):
 
     @override
     async def look_up(
-        self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
-    ) -> CapabilityLookup:
-        known = self._tables.capabilities.get((scope, capability_id))
-        replayed = self._tables.inbox.facts_of(message_id, consumer)
-        return CapabilityLookup(replayed, known[0].stored if known else None)
+        self, analyses: Sequence[ExecutionAnalyzed], consumer: str
+    ) -> Sequence[CapabilityLookup]:
+        found: list[CapabilityLookup] = []
+        for analysis in analyses:
+            key = (analysis.scope, analysis.capability.capability_id)
+            known = self._tables.capabilities.get(key)
+            replayed = self._tables.inbox.facts_of(analysis.event_id, consumer)
+            found.append(CapabilityLookup(replayed, known[0].stored if known else None))
+        return found
 
     @override
     async def apply_learning(
         self,
+        updates: Sequence[LearningUpdated],
+        consumer: str,
+        learn: Callable[[LearningUpdated, StoredCapability], LearningOutcome],
+    ) -> Mapping[UUID, Sequence[Message] | None]:
+        facts: dict[UUID, Sequence[Message] | None] = {}
+        new: list[LearningUpdated] = []
+        for update in updates:
+            replayed = self._tables.inbox.facts_of(update.event_id, consumer)
+            known = (update.scope, update.capability_id) in self._tables.capabilities
+            facts[update.event_id] = replayed if replayed is not None or not known else ()
+            new += [update] if known and replayed is None else []
+        for update in newest_of_each(new):
+            facts[update.event_id] = await self._learn(update, consumer, learn)
+        return facts
+
+    async def _learn(
+        self,
         updated: LearningUpdated,
         consumer: str,
-        learn: Callable[[StoredCapability], LearningOutcome],
-    ) -> Sequence[Message] | None:
-        key = (updated.scope, updated.capability_id)
-        if key not in self._tables.capabilities:
-            return None
+        learn: Callable[[LearningUpdated, StoredCapability], LearningOutcome],
+    ) -> Sequence[Message]:
         async with self._tables.inbox.once(updated.event_id, consumer) as transaction:
             if transaction.replayed is not None:
                 return transaction.replayed
+            key = (updated.scope, updated.capability_id)
             row, entry = self._tables.capabilities[key]
-            outcome = learn(row.stored)
+            outcome = learn(updated, row.stored)
             if outcome is None:
                 return ()
             listing, messages = outcome

@@ -8,14 +8,13 @@ from uuid import UUID
 from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolsListed
-from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.storage.memory import MemoryInboxEntry
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.memory_tables import MemoryTables, SearchEntry
 from pml_registry.domain.documents import tool_document
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, KnownTool
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, KnownTool, ShownEdge
 from pml_registry.ports import ToolStore, ToolTransaction, Vector
 
 
@@ -32,6 +31,19 @@ class MemoryToolStore(ToolStore):
     ) -> AsyncGenerator["MemoryToolTransaction"]:
         async with self._tables.inbox.once(message_id, consumer) as transaction:
             yield MemoryToolTransaction(self._tables, transaction)
+
+    @override
+    async def count_edges(
+        self, shown: Sequence[ShownEdge], consumer: str, observed_from: int
+    ) -> None:
+        edges = self._tables.edges
+        async with self._tables.inbox.batch_once({e.message_id for e in shown}, consumer) as batch:
+            for each in shown:
+                edge = each.edge
+                if each.message_id not in batch.replayed:
+                    key = (each.scope, edge.from_tool, edge.to_tool, edge.type)
+                    count = edges.get(key, (0, ""))[0] + edge.count
+                    edges[key] = (count, "observed" if count >= observed_from else "inferred")
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
@@ -83,17 +95,6 @@ class MemoryToolTransaction(StoreTransaction[MemoryInboxEntry], ToolTransaction)
             self._tables.listed_at.update(times)
 
         self._transaction.stage(apply)
-
-    @override
-    async def count_edges(
-        self, scope: Scope, edges: Sequence[ObservedEdge], observed_from: int
-    ) -> None:
-        rows: dict[tuple[Scope, str, str, str], tuple[int, str]] = {}
-        for edge in edges:
-            key = (scope, edge.from_tool, edge.to_tool, edge.type)
-            count = self._tables.edges.get(key, (0, ""))[0] + edge.count
-            rows[key] = (count, "observed" if count >= observed_from else "inferred")
-        self._transaction.stage(lambda: self._tables.edges.update(rows))
 
 
 def _known(tables: MemoryTables, scope: Scope, server: str) -> KnownServer:

@@ -15,7 +15,7 @@ from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.errors import Retryable
 from pml_common.storage import inbox
-from pml_common.storage.columns import scope_columns
+from pml_common.storage.columns import columns, scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection, snapshot
 from pml_common.storage.queries import load_queries, storable
@@ -28,7 +28,7 @@ from pml_registry.adapters.postgres_rows import (
     stored_capability,
 )
 from pml_registry.domain.admission import Admission
-from pml_registry.domain.listing import StoredCapability
+from pml_registry.domain.listing import StoredCapability, newest_of_each
 from pml_registry.domain.names import as_id, record_hash
 from pml_registry.ports import (
     CapabilityLookup,
@@ -59,42 +59,67 @@ class PostgresCapabilityStore(CapabilityStore):
 
     @override
     async def look_up(
-        self, message_id: UUID, consumer: str, scope: Scope, capability_id: UUID
-    ) -> CapabilityLookup:
-        key = (*scope_columns(scope), capability_id)
+        self, analyses: Sequence[ExecutionAnalyzed], consumer: str
+    ) -> Sequence[CapabilityLookup]:
+        keys = [
+            (each.event_id, *scope_columns(each.scope), each.capability.capability_id)
+            for each in analyses
+        ]
+        return await self._look_up(keys, consumer)
+
+    async def _look_up(
+        self, keys: Sequence[tuple[UUID, str, str, UUID]], consumer: str
+    ) -> Sequence[CapabilityLookup]:
         async with connection(self._pool) as session:
-            row = await session.fetchrow(_SQL["seen-capability"], *key, message_id, consumer)
-        if row is None:
-            raise LookupError("the query must return a row")
-        replayed = None if row["facts"] is None else inbox.decode_facts(row["facts"])
-        return CapabilityLookup(replayed, None if row["name"] is None else stored_capability(row))
+            rows = await session.fetch(_SQL["seen-capabilities"], *columns(keys, 4), consumer)
+        return [
+            CapabilityLookup(
+                None if row["facts"] is None else inbox.decode_facts(row["facts"]),
+                None if row["name"] is None else stored_capability(row),
+            )
+            for row in rows
+        ]
 
     @override
     async def apply_learning(
         self,
-        updated: LearningUpdated,
+        updates: Sequence[LearningUpdated],
         consumer: str,
-        learn: Callable[[StoredCapability], LearningOutcome],
-    ) -> Sequence[Message] | None:
-        # Optimistic concurrency: the second statement applies only if the capability is unchanged
-        # since the first; otherwise both are retried.
-        scope, message_id = updated.scope, updated.event_id
+        learn: Callable[[LearningUpdated, StoredCapability], LearningOutcome],
+    ) -> Mapping[UUID, Sequence[Message] | None]:
+        # Optimistic concurrency: the second statement applies to capabilities that are unchanged
+        # since the first; for the others both are retried.
+        facts: dict[UUID, Sequence[Message] | None] = {}
+        pending = updates
         for _ in range(_MAX_ATTEMPTS):
-            found = await self.look_up(message_id, consumer, scope, updated.capability_id)
-            if found.replayed is not None or found.capability is None:
-                return found.replayed
-            outcome = learn(found.capability)
-            if outcome is None:
-                return ()
-            listing, messages = outcome
-            columns = learning_columns(updated, listing, found.capability)
-            async with connection(self._pool) as session:
-                stored = await session.fetchval(
-                    _SQL["learn-once"], *columns, message_id, consumer, inbox.encode_facts(messages)
-                )
-            if stored is not None:
-                return messages
-        raise Retryable(f"capability {updated.capability_id} is changing too often")
+            keys = [(u.event_id, *scope_columns(u.scope), u.capability_id) for u in pending]
+            found = await self._look_up(keys, consumer)
+            seen = {update.event_id: each for update, each in zip(pending, found, strict=True)}
+            new = [update for update in pending if _is_new(seen[update.event_id])]
+            facts |= {cause: () if _is_new(each) else each.replayed for cause, each in seen.items()}
+            outcomes: dict[UUID, Sequence[Message]] = {}
+            rows: list[tuple[object, ...]] = []
+            for update in newest_of_each(new):
+                before = seen[update.event_id].capability
+                outcome = None if before is None else learn(update, before)
+                if before is not None and outcome is not None:
+                    listing, outcomes[update.event_id] = outcome
+                    texts = update.event_id, inbox.encode_facts(outcomes[update.event_id])
+                    rows.append((*learning_columns(update, listing, before), *texts))
+            stored = await self._learn(rows, consumer)
+            facts |= {cause: outcomes[cause] for cause in stored}
+            pending = [each for each in new if each.event_id in outcomes.keys() - stored]
+            if not pending:
+                return facts
+        raise Retryable("capabilities are changing too often")
+
+    async def _learn(self, rows: Sequence[tuple[object, ...]], consumer: str) -> set[UUID]:
+        """Return the messages that took effect."""
+        if not rows:
+            return set()
+        async with connection(self._pool) as session:
+            stored = await session.fetch(_SQL["learn-once"], *columns(rows, 13), consumer)
+        return {row["message_id"] for row in stored}
 
     @override
     async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
@@ -138,6 +163,11 @@ class PostgresCapabilityStore(CapabilityStore):
         return CapabilityPage(
             capabilities=tuple(capability_record(row) for row in rows), total=total
         )
+
+
+def _is_new(found: CapabilityLookup) -> bool:
+    """Whether a message was not handled before and its capability exists."""
+    return found.replayed is None and found.capability is not None
 
 
 class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTransaction):

@@ -83,7 +83,7 @@ def stored_capability(row: asyncpg.Record) -> StoredCapability:
 def learning_columns(
     updated: LearningUpdated, listing: Listing, before: StoredCapability
 ) -> tuple[object, ...]:
-    """A capability's key, its new statistics, and the state it must still have for the update."""
+    """A capability's key, its new statistics and listing, and the state it must still have."""
     return (
         *scope_columns(updated.scope),
         updated.capability_id,

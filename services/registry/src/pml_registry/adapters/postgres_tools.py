@@ -7,18 +7,17 @@ from uuid import UUID
 from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolsListed
-from pml_common.contracts.learner import ObservedEdge
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.storage import inbox
-from pml_common.storage.columns import scope_columns
+from pml_common.storage.columns import columns, scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.postgres_rows import known_tools, tool_definition
 from pml_registry.domain.documents import tool_document
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, ShownEdge
 from pml_registry.ports import ToolStore, ToolTransaction, Vector
 
 _SQL = load_queries("pml_registry")
@@ -37,6 +36,24 @@ class PostgresToolStore(ToolStore):
     ) -> AsyncGenerator["PostgresToolTransaction"]:
         async with inbox.once(self._pool, message_id, consumer) as transaction:
             yield PostgresToolTransaction(transaction)
+
+    @override
+    async def count_edges(
+        self, shown: Sequence[ShownEdge], consumer: str, observed_from: int
+    ) -> None:
+        rows = [
+            (
+                each.message_id,
+                *scope_columns(each.scope),
+                each.edge.from_tool,
+                each.edge.to_tool,
+                each.edge.type,
+                each.edge.count,
+            )
+            for each in shown
+        ]
+        async with connection(self._pool) as session:
+            await session.execute(_SQL["count-edges"], *columns(rows, 7), consumer, observed_from)
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
@@ -93,20 +110,3 @@ class PostgresToolTransaction(StoreTransaction[InboxEntry], ToolTransaction):
         await self._session.executemany(_SQL["save-tool"], rows)
         await self._session.execute(_SQL["remove-tools"], *scope, list(change.removed))
         await self._session.execute(_SQL["note-listing"], *scope, listed.server, listed.listed_at)
-
-    @override
-    async def count_edges(
-        self, scope: Scope, edges: Sequence[ObservedEdge], observed_from: int
-    ) -> None:
-        rows = [
-            (
-                *scope_columns(scope),
-                edge.from_tool,
-                edge.to_tool,
-                edge.type,
-                edge.count,
-                observed_from,
-            )
-            for edge in edges
-        ]
-        await self._session.executemany(_SQL["count-edge"], rows)

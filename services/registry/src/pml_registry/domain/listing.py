@@ -1,9 +1,15 @@
 """A capability's statistics and whether it is listed (C2)."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from uuid import UUID
 
 from pml_common.contracts.learner import LearningUpdated
+from pml_common.contracts.scope import Scope
+
+ScopedCapability = tuple[Scope, UUID]
+"""A capability's scope and id."""
 
 
 @dataclass(frozen=True)
@@ -37,3 +43,11 @@ def listing(stored: StoredCapability, updated: LearningUpdated) -> Listing | Non
     listed = stored.listed or updated.usage.success_count > 0
     newly = listed and not stored.listed
     return Listing(listed=listed, change="listed" if newly else "learned")
+
+
+def newest_of_each(updates: Iterable[LearningUpdated]) -> Sequence[LearningUpdated]:
+    """Return the update of each capability that includes the others."""
+    newest: dict[ScopedCapability, LearningUpdated] = {}
+    for update in sorted(updates, key=lambda update: update.revision):
+        newest[update.scope, update.capability_id] = update
+    return list(newest.values())

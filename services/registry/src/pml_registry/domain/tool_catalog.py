@@ -1,13 +1,15 @@
 """The tool catalog: the changes in a server's new list (C8), and edges between tools (C7, C9)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
-from pml_common.contracts.learner import ObservedEdge
+from pml_common.contracts.learner import EdgesObserved, ObservedEdge
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition, ToolId
 
 _TOOL_ID: TypeAdapter[str] = TypeAdapter(ToolId)
@@ -84,15 +86,30 @@ def changes_in(
     return CatalogUpdate(saved=tuple(saved), redefined=tuple(redefined), removed=removed)
 
 
-def merged_edges(edges: Sequence[ObservedEdge]) -> Sequence[ObservedEdge]:
-    """Sum edges between two different tools, in one order, so that concurrent updates cannot
-    deadlock."""
-    counts = Counter[tuple[str, str]]()
-    for edge in edges:
-        ends = (edge.from_tool, edge.to_tool)
-        if edge.from_tool != edge.to_tool and all(map(is_tool_id, ends)):
-            counts[ends] += edge.count
-    return [
-        ObservedEdge(from_tool=from_tool, to_tool=to_tool, count=count)
-        for (from_tool, to_tool), count in sorted(counts.items())
-    ]
+@dataclass(frozen=True)
+class ShownEdge:
+    """An edge of a message, counted in it."""
+
+    message_id: UUID
+    scope: Scope
+    edge: ObservedEdge
+
+
+def shown_edges(observed: Iterable[EdgesObserved]) -> Sequence[ShownEdge]:
+    """Return the edges between two different tools of each message, each once."""
+    shown: list[ShownEdge] = []
+    for each in observed:
+        counts = Counter[tuple[str, str]]()
+        for edge in each.edges:
+            ends = (edge.from_tool, edge.to_tool)
+            if edge.from_tool != edge.to_tool and all(map(is_tool_id, ends)):
+                counts[ends] += edge.count
+        shown += [
+            ShownEdge(
+                each.event_id,
+                each.scope,
+                ObservedEdge(from_tool=from_tool, to_tool=to_tool, count=count),
+            )
+            for (from_tool, to_tool), count in sorted(counts.items())
+        ]
+    return shown

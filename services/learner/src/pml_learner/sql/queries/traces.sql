@@ -1,35 +1,63 @@
--- name: meet-capability
-INSERT INTO learning (org, project, capability_id, code_hash) VALUES ($1, $2, $3, $4)
+-- name: meet-capabilities
+INSERT INTO learning (org, project, capability_id, code_hash)
+SELECT met.org, met.project, met.capability_id, met.code_hash
+FROM unnest($1::text[], $2::text[], $3::uuid[], $4::text[])
+    AS met (org, project, capability_id, code_hash)
 ON CONFLICT DO NOTHING
 
--- name: lock-experience
-SELECT run_count, success_count, mean_duration_ms, learning
+-- name: lock-experiences
+SELECT
+    learning.org, learning.project, learning.capability_id, learning.run_count,
+    learning.success_count, learning.mean_duration_ms, learning.learning
 FROM learning
-WHERE org = $1 AND project = $2 AND capability_id = $3
-FOR UPDATE
+JOIN unnest($1::text[], $2::text[], $3::uuid[]) AS asked (org, project, capability_id)
+    USING (org, project, capability_id)
+ORDER BY learning.org, learning.project, learning.capability_id
+FOR UPDATE OF learning
 
--- name: save-lesson
--- A trace, the experience with it, and in $29 the facts that the handling of a message stated;
--- null: there is more of it to save.
+-- name: save-lessons
+-- Traces, the experiences with them, and the messages to publish, in one statement. Arrays of arrays
+-- do not exist, so a path is passed as JSON.
 WITH learned AS (
     UPDATE learning
-    SET run_count = $23, success_count = $24, mean_duration_ms = $25, learning = $26,
+    SET run_count = learned.run_count,
+        success_count = learned.success_count,
+        mean_duration_ms = learned.mean_duration_ms,
+        learning = learned.learning::json,
         updated_at = now()
-    WHERE org = $1 AND project = $2 AND capability_id = $4
+    FROM unnest(
+        $23::text[], $24::text[], $25::uuid[], $26::integer[], $27::integer[],
+        $28::double precision[], $29::text[]
+    ) AS learned (
+        org, project, capability_id, run_count, success_count, mean_duration_ms, learning
+    )
+    WHERE learning.org = learned.org AND learning.project = learned.project
+        AND learning.capability_id = learned.capability_id
 ), concluded AS (
     UPDATE inbox
-    SET facts = $29
-    WHERE message_id = $27 AND consumer = $28 AND $29::json IS NOT NULL
+    SET facts = concluded.facts::json
+    FROM unnest($30::uuid[], $31::text[]) AS concluded (message_id, facts)
+    WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $32
 )
 INSERT INTO execution_trace (
     org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at, success,
     duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,
     priority, parent_trace_id, dry_run, node_id, name
 )
-VALUES (
-    $1, $2, $3, $4, $5, $6, $7, to_timestamp($8::double precision / 1000), $9,
-    $10, $11, $12, $13, $14, $15, $16, $17,
-    $18, $19, $20, $21, $22
+SELECT
+    org, project, id, capability_id, workflow_id, code_hash, intent_text,
+    to_timestamp(executed_at_ms / 1000), success, duration_ms, result::json, error::json,
+    error_message, user_id, ARRAY(SELECT json_array_elements_text(executed_path::json)),
+    decisions::json, task_results::json, priority, parent_trace_id, dry_run, node_id, name
+FROM unnest(
+    $1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[],
+    $8::double precision[], $9::boolean[], $10::double precision[], $11::text[], $12::text[],
+    $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::double precision[],
+    $19::uuid[], $20::boolean[], $21::text[], $22::text[]
+) AS trace (
+    org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at_ms, success,
+    duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,
+    priority, parent_trace_id, dry_run, node_id, name
 )
 
 -- name: list-traces

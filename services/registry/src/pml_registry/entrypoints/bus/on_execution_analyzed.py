@@ -1,15 +1,17 @@
 """Handles `execution-analyzed`."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from pml_common.bus.errors import Rejected
+from pml_common.bus.port import Handled
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.registry import CapabilityChanged
 from pml_registry.domain.admission import Admission, admit, candidate_names
-from pml_registry.domain.listing import StoredCapability
+from pml_registry.domain.listing import ScopedCapability, StoredCapability
 from pml_registry.ports import CapabilityStore, CodeHashing, Embedder
 
 log = logging.getLogger(__name__)
@@ -18,31 +20,64 @@ _CONSUMER = catalog.REGISTRY_ON_EXECUTION_ANALYZED.durable
 
 
 async def on_execution_analyzed(
-    analysis: ExecutionAnalyzed,
+    analyses: Sequence[ExecutionAnalyzed],
     capabilities: CapabilityStore,
     embedder: Embedder,
     hashing: CodeHashing,
+) -> Handled:
+    """Create or complete capabilities, new ones unlisted; a redelivery publishes the same messages.
+    A dry run creates none: nothing of it is learned. Code that does not match its hash fails as
+    Rejected.
+
+    Most runs are repeated and need one read for the batch; a new or incomplete capability gets a
+    transaction of its own, since it is embedded and named in it."""
+    pending, failed = await _admissible(analyses, hashing)
+    facts: dict[UUID, Sequence[Message]] = {}
+    while pending:
+        admitted: set[ScopedCapability] = set()
+        again: list[ExecutionAnalyzed] = []
+        looked_up = await capabilities.look_up(pending, _CONSUMER)
+        for analysis, found in zip(pending, looked_up, strict=True):
+            capability = (analysis.scope, analysis.capability.capability_id)
+            if found.replayed is not None:
+                facts[analysis.event_id] = found.replayed
+            elif capability in admitted:
+                again.append(analysis)
+            elif found.capability is None or not _complete(analysis, found.capability):
+                facts[analysis.event_id] = await _admit(analysis, capabilities, embedder)
+                admitted.add(capability)
+        pending = again
+    return Handled(facts, failed)
+
+
+async def _admissible(
+    analyses: Sequence[ExecutionAnalyzed], hashing: CodeHashing
+) -> tuple[Sequence[ExecutionAnalyzed], Mapping[UUID, Rejected]]:
+    """Return the analyses of real runs whose code matches its hash, and the errors of others."""
+    admissible: list[ExecutionAnalyzed] = []
+    failed: dict[UUID, Rejected] = {}
+    for analysis in analyses:
+        if analysis.dry_run:
+            continue
+        try:
+            await _verify_hash(analysis, hashing)
+        except Rejected as error:
+            failed[analysis.event_id] = error
+        else:
+            admissible.append(analysis)
+    return admissible, failed
+
+
+async def _admit(
+    analysis: ExecutionAnalyzed, capabilities: CapabilityStore, embedder: Embedder
 ) -> Sequence[Message]:
-    """Create the capability, unlisted, or complete it; a redelivery publishes the same messages. A
-    dry run creates none: nothing of it is learned. Raises Rejected for code that does not match
-    its hash."""
-    if analysis.dry_run:
-        return ()
-    if "\x00" in analysis.code:
-        raise Rejected("the code contains a NUL character, which cannot be stored")
-    await _verify_hash(analysis, hashing)
-    identity, scope = analysis.capability, analysis.scope
-    found = await capabilities.look_up(analysis.event_id, _CONSUMER, scope, identity.capability_id)
-    if found.replayed is not None:
-        return found.replayed
-    if found.capability is not None and _complete(analysis, found.capability):
-        return ()
+    """Create a capability, or complete it."""
     async with capabilities.once(analysis.event_id, _CONSUMER) as transaction:
         if transaction.replayed is not None:
             return transaction.replayed
-        existing = await transaction.capability(scope, identity.capability_id)
+        existing = await transaction.capability(analysis.scope, analysis.capability.capability_id)
         names = candidate_names(analysis, existing)
-        taken = await transaction.taken(scope, names) if names else ()
+        taken = await transaction.taken(analysis.scope, names) if names else ()
         admission = admit(analysis, existing, taken)
         _warn_of_refused_name(analysis, admission)
         if admission.altered:
@@ -52,7 +87,10 @@ async def on_execution_analyzed(
 
 
 async def _verify_hash(analysis: ExecutionAnalyzed, hashing: CodeHashing) -> None:
-    """Verify the hash that identifies the capability: a false one would replace another's code."""
+    """Verify the hash that identifies the capability: a false one would replace another's code.
+    Raises Rejected."""
+    if "\x00" in analysis.code:
+        raise Rejected("the code contains a NUL character, which cannot be stored")
     claimed = analysis.capability
     found = await hashing.hash_of(analysis.code)
     if found != claimed.code_hash:

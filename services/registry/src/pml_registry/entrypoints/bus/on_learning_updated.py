@@ -1,11 +1,10 @@
 """Handles `learning-updated`."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from pml_common.bus.errors import Retryable
+from pml_common.bus.port import Handled
 from pml_common.contracts import catalog, ids
-from pml_common.contracts.base import Message
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityChanged
 from pml_registry.domain.listing import StoredCapability, listing
@@ -15,16 +14,17 @@ _CONSUMER = catalog.REGISTRY_ON_LEARNING_UPDATED.durable
 
 
 async def on_learning_updated(
-    updated: LearningUpdated, capabilities: CapabilityStore
-) -> Sequence[Message]:
-    """Store the newest revision in any order of delivery; list the capability at its first success.
-
-    Raises Retryable while the capability does not exist.
-    """
-    messages = await capabilities.apply_learning(updated, _CONSUMER, partial(_outcome, updated))
-    if messages is None:
-        raise Retryable(f"capability {updated.capability_id} does not exist yet")
-    return messages
+    updates: Sequence[LearningUpdated], capabilities: CapabilityStore
+) -> Handled:
+    """Store each capability's newest revision in any order of delivery; list it at its first
+    success. Updates of a capability that does not exist yet fail as Retryable."""
+    facts = await capabilities.apply_learning(updates, _CONSUMER, _outcome)
+    missing = {
+        update.event_id: Retryable(f"capability {update.capability_id} does not exist yet")
+        for update in updates
+        if facts[update.event_id] is None
+    }
+    return Handled({cause: said for cause, said in facts.items() if said}, missing)
 
 
 def _outcome(updated: LearningUpdated, stored: StoredCapability) -> LearningOutcome:

@@ -52,50 +52,75 @@ SELECT name, named, listed, description, tools_used, learning_revision
 FROM capability
 WHERE org = $1 AND project = $2 AND pattern_id = $3
 
--- name: seen-capability
--- The capability, and what the handling of a message stated; one row, whatever there is.
+-- name: seen-capabilities
+-- Of each message its capability and what its handling stated, in their order; one row each,
+-- whatever there is.
 SELECT
     inbox.facts, capability.name, capability.named, capability.listed, capability.description,
     capability.tools_used, capability.learning_revision
-FROM (SELECT) AS one
-LEFT JOIN capability ON org = $1 AND project = $2 AND pattern_id = $3
-LEFT JOIN inbox ON inbox.message_id = $4 AND inbox.consumer = $5
+FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[])
+    WITH ORDINALITY AS seen (message_id, org, project, pattern_id, place)
+LEFT JOIN capability USING (org, project, pattern_id)
+LEFT JOIN inbox ON inbox.message_id = seen.message_id AND inbox.consumer = $5
+ORDER BY seen.place
 
 -- name: learn-once
--- Statistics and the memory of their message, in one statement; no row: since it was read the
--- capability learned, or was named, or the message was handled.
-WITH held AS (
-    SELECT
-    FROM capability_usage
-    WHERE org = $1 AND project = $2 AND pattern_id = $3 AND learning_revision = $10
-        AND EXISTS (
-            SELECT
-            FROM capability_records
-            WHERE org = $1 AND project = $2 AND pattern_id = $3 AND name = $11
-        )
-    FOR UPDATE
+-- Statistics of capabilities and the memory of their messages, in one statement. Returns the
+-- messages that took effect; the others were handled, or their capability learned or was named,
+-- since it was read.
+WITH learned AS (
+    SELECT *
+    FROM unnest(
+        $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::integer[], $6::double precision[],
+        $7::text[], $8::integer[], $9::boolean[], $10::integer[], $11::text[], $12::uuid[],
+        $13::text[]
+    ) AS learned (
+        org, project, pattern_id, usage_count, success_count, mean_duration_ms, learning,
+        learning_revision, listed, revision_before, name_before, message_id, facts
+    )
+), held AS (
+    SELECT learned.message_id
+    FROM learned
+    JOIN capability_usage AS usage
+        ON usage.org = learned.org AND usage.project = learned.project
+        AND usage.pattern_id = learned.pattern_id
+        AND usage.learning_revision = learned.revision_before
+    WHERE EXISTS (
+        SELECT
+        FROM capability_records AS record
+        WHERE record.org = learned.org AND record.project = learned.project
+            AND record.pattern_id = learned.pattern_id AND record.name = learned.name_before
+    )
+    ORDER BY usage.org, usage.project, usage.pattern_id
+    FOR UPDATE OF usage
 ), noted AS (
     INSERT INTO inbox (message_id, consumer, facts)
-    SELECT $12, $13, $14
-    FROM held
+    SELECT learned.message_id, $14::text, learned.facts::json
+    FROM learned
+    JOIN held USING (message_id)
     ON CONFLICT DO NOTHING
     RETURNING message_id
 ), shown AS (
     UPDATE workflow_pattern
-    SET listed = $9, updated_at = now()
-    FROM noted
-    WHERE org = $1 AND project = $2 AND pattern_id = $3 AND listed <> $9
+    SET listed = learned.listed, updated_at = now()
+    FROM learned
+    JOIN noted USING (message_id)
+    WHERE workflow_pattern.org = learned.org AND workflow_pattern.project = learned.project
+        AND workflow_pattern.pattern_id = learned.pattern_id
+        AND workflow_pattern.listed <> learned.listed
 )
 UPDATE capability_usage
-SET usage_count = $4,
-    success_count = $5,
-    mean_duration_ms = $6,
-    learning = $7,
-    learning_revision = $8,
+SET usage_count = learned.usage_count,
+    success_count = learned.success_count,
+    mean_duration_ms = learned.mean_duration_ms,
+    learning = learned.learning::json,
+    learning_revision = learned.learning_revision,
     learned_at = now()
-FROM noted
-WHERE org = $1 AND project = $2 AND pattern_id = $3
-RETURNING pattern_id
+FROM learned
+JOIN noted USING (message_id)
+WHERE capability_usage.org = learned.org AND capability_usage.project = learned.project
+    AND capability_usage.pattern_id = learned.pattern_id
+RETURNING learned.message_id
 
 -- name: set-cache
 -- No row changes where it is set like that already.

@@ -38,15 +38,41 @@ FROM tool_schema
 WHERE org = $1 AND project = $2 AND ($3::text IS NULL OR server = $3)
 ORDER BY tool_id COLLATE "C"
 
--- name: count-edge
+-- name: count-edges
+-- Edges and the memory of their messages, in one statement and in one order; those of messages that
+-- were handled before are left out.
+WITH shown AS (
+    SELECT *
+    FROM unnest(
+        $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::integer[]
+    ) AS shown (message_id, org, project, from_tool_id, to_tool_id, edge_type, observed_count)
+), noted AS (
+    INSERT INTO inbox (message_id, consumer)
+    SELECT DISTINCT message_id, $8::text
+    FROM shown
+    ORDER BY message_id
+    ON CONFLICT DO NOTHING
+    RETURNING message_id
+), counted AS (
+    SELECT
+        org, project, from_tool_id, to_tool_id, edge_type,
+        sum(observed_count)::integer AS observed_count
+    FROM shown
+    JOIN noted USING (message_id)
+    GROUP BY org, project, from_tool_id, to_tool_id, edge_type
+)
 INSERT INTO tool_dependency (
     org, project, from_tool_id, to_tool_id, edge_type, observed_count, edge_source
 )
-VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $6 >= $7::integer THEN 'observed' ELSE 'inferred' END)
+SELECT
+    org, project, from_tool_id, to_tool_id, edge_type, observed_count,
+    CASE WHEN observed_count >= $9::integer THEN 'observed' ELSE 'inferred' END
+FROM counted
+ORDER BY org, project, from_tool_id, to_tool_id, edge_type
 ON CONFLICT (org, project, from_tool_id, to_tool_id, edge_type) DO UPDATE
 SET observed_count = tool_dependency.observed_count + excluded.observed_count,
     edge_source = CASE
-        WHEN tool_dependency.observed_count + excluded.observed_count >= $7 THEN 'observed'
+        WHEN tool_dependency.observed_count + excluded.observed_count >= $9 THEN 'observed'
         ELSE tool_dependency.edge_source
     END,
     last_observed = now()

@@ -32,8 +32,8 @@ edited.
   of the owner.
 - A *consumer* is durable: each message goes to one replica, at least once. A *listener* gets the
   message in every replica, at most once.
-- *At once* is how many messages a consumer handles together; while messages are frequent, it fetches
-  what is stored once in the given time.
+- *At once* is how many messages a consumer handles together; while messages are frequent, it
+  fetches what is stored once in the given time.
 - A *query* is sent by its clients and served by its owner; nothing is stored.
 """
 

@@ -71,7 +71,8 @@ def run(programs: Sequence[dict[str, object]]) -> list[Done]:
 def _worker_code() -> str:
     build = _ROOT / "services/executor/runtime/build.ts"
     made = subprocess.run((DENO, "run", *_FLAGS, build), capture_output=True, text=True, check=True)
-    return made.stdout
+    worker, _ = json.loads(made.stdout)
+    return worker
 
 
 def _done(end: str, events: Sequence[Any]) -> Done:

@@ -26,7 +26,7 @@ class Links:
         self._server = server
         self._identity = identity
         self._links: deque[tuple[str, Link]] = deque()
-        self._trying: set[str] = set()
+        self._one_look = asyncio.Lock()
         self._looking: asyncio.Task[None] | None = None
         self._look_at = 0.0
         self._delay_s = _FIRST_DELAY_S
@@ -48,18 +48,15 @@ class Links:
 
     async def look(self) -> None:
         """Connect to every replica without a connection; returns once each try has ended."""
-        try:
-            known = self._trying | {name for name, _ in self._links}
-            names = [name for name in self._folder.names() if name not in known]
-        except SocketUnusable as refused:
-            self._note(str(refused))
-            return
-        self._trying.update(names)
-        try:
+        async with self._one_look:
+            try:
+                known = {name for name, _ in self._links}
+                names = [name for name in self._folder.names() if name not in known]
+            except SocketUnusable as refused:
+                self._note(str(refused))
+                return
             faults = await asyncio.gather(*map(self._connect, names))
-        finally:
-            self._trying.difference_update(names)
-        self._note(next((fault for fault in faults if fault is not None), None))
+            self._note(next((fault for fault in faults if fault is not None), None))
 
     async def close(self) -> None:
         """Close all connections."""

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_registry.domain.listing import Listing, StoredCapability, listing
-from services.registry.tests.support.builders import UNNAMED, learning_update
+from pml_registry.domain.listing import Listing, StoredCapability, listing, newest_of_each
+from services.registry.tests.support.builders import OTHER_HASH, UNNAMED, learning_update
 
 
 def stored(revision: int = 0, *, listed: bool = False) -> StoredCapability:
@@ -38,3 +38,11 @@ def test_in_any_order_the_newest_revision_is_stored(order: list[int]) -> None:
         if standing is not None:
             known = stored(revision, listed=standing.listed)
     assert known.learning_revision == 6
+
+
+def test_of_several_updates_the_newest_of_each_capability_remains() -> None:
+    ours, other = [learning_update(n) for n in (2, 3, 1)], learning_update(1, code_hash=OTHER_HASH)
+    assert {each.event_id for each in newest_of_each([*ours, other])} == {
+        ours[1].event_id,
+        other.event_id,
+    }

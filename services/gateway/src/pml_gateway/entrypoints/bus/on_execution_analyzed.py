@@ -14,7 +14,7 @@ from pml_common.contracts.registry import ResolveCapability
 from pml_common.contracts.scope import Scope
 from pml_gateway.application.server_listings import require_listings
 from pml_gateway.application.workflow_service import WorkflowService
-from pml_gateway.domain.tool_calls.repeatable import repeatable_among
+from pml_gateway.domain.tool_calls.repeatable import read_only_among, repeatable_among
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.verdicts import tools_named, verdicts_of
 from pml_gateway.domain.workflow.workflow import Step, Workflow
@@ -45,6 +45,7 @@ async def on_execution_analyzed(
             at=now(),
             name_holder=holder,
             repeatable_tools=repeatable_among(analysis, tools.find),
+            read_only_tools=read_only_among(analysis, tools.find),
             verdicts=verdicts_of(policies, named, tools.find, workflow.requested.dry_run),
         )
         return workflows.advance(workflow, analyzed)

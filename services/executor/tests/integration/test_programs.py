@@ -13,9 +13,8 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import LogWritten
 from pml_executor.adapters.deno_pool import DenoPool
 from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from services.executor.tests.support.builders import make_command
-from services.executor.tests.support.harness import journal_of, make_dependencies
+from services.executor.tests.support.harness import deliver, journal_of, make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -42,7 +41,7 @@ def run(
         code: str, tools: MemoryTools | None = None, bus: Bus | None = None, **command: Any
     ) -> RunFinished:
         deps = make_dependencies(bus or MemoryBus(), deno_pool, tools or MemoryTools())
-        (fact,) = await on_run_workflow(make_command(code, **command), deps)
+        (fact,) = await deliver(make_command(code, **command), deps)
         assert isinstance(fact, RunFinished)
         return fact
 

@@ -79,11 +79,12 @@ def _end(diary: Sequence[LogEntry], command_run: int) -> str | None:
 
 def _expected_end(at: CrashPoints, baseline: Baseline) -> str:
     """The expected end of a resumed command run: refused at its next append. Without a next append
-    it never began to write and finds the journal closed, or it had parked or closed the run and
-    publishes the same message again, which the server deduplicates."""
+    it had parked or closed the run and publishes the same message again, which the server
+    deduplicates. One that continues a parked run and was about to open its journal finds it
+    closed."""
     command_run = baseline.command_runs[len(at) - 1]
     place = command_run.index(at[-1])
-    if place == 0:
+    if place == 0 and len(at) > 1:
         return "done"
     if any(kind_of(later) in ("before append", "before mark") for later in command_run[place:]):
         return "Fenced"

@@ -10,8 +10,9 @@ from time import monotonic
 import psutil
 
 from libs.pml_local.tests.support.harness import eventually
+from tests.crashes.caller import Answer
 from tests.crashes.crash_plan import NO_CRASH, CrashPlan, LogEntry, kind_of
-from tests.crashes.crash_stack import CrashStack, workflow_of
+from tests.crashes.crash_stack import RUN_WITHIN_S, CrashStack, workflow_of
 from tests.crashes.kills import Baseline, CrashPoints, Result, Trial, by_kind, retry_unreached
 from tests.crashes.verdict import faults
 
@@ -43,6 +44,7 @@ async def _frozen(crash_stack: CrashStack, trial: Trial, baseline: Baseline, run
     try:
         pid = await eventually(lambda: _frozen_process(diary(), trial.at), FREEZES_WITHIN_S)
         since = monotonic()
+        await eventually(lambda: _goes_on(crash_stack, running, pid), RUN_WITHIN_S)
         answer, _ = await running, await crash_stack.wait_until_done(workflow)
         if pid == NO_PROCESS:
             return Result(trial, run, False, [])
@@ -60,6 +62,12 @@ async def _frozen(crash_stack: CrashStack, trial: Trial, baseline: Baseline, run
     if (expected := _expected_end(trial.at, baseline)) != how:
         found.append(f"the resumed executor ended with {how}, not {expected}")
     return Result(trial, run, True, found)
+
+
+def _goes_on(crash_stack: CrashStack, running: asyncio.Task[Answer], but: int) -> bool:
+    """Whether the run has ended; all executors but the frozen one go on meanwhile."""
+    crash_stack.resume_executors(but)
+    return running.done()
 
 
 def _frozen_process(diary: Sequence[LogEntry], at: CrashPoints) -> int | None:

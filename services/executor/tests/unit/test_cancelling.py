@@ -16,6 +16,7 @@ from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.application import active_runs
 from pml_executor.application.active_runs import ActiveRuns, RunStopped
 from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
@@ -130,13 +131,17 @@ async def test_where_another_executor_is_faster_it_is_tried_again() -> None:
         await on_cancel_run(cancel(make_command("two")), deps)
 
 
-async def test_only_the_run_that_is_meant_is_stopped_and_its_own_timeouts_are_its_own() -> None:
+async def test_only_the_run_that_is_meant_is_stopped_and_its_own_timeouts_are_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     other = make_command("two")
 
     async def late(command: RunWorkflow) -> list[RunFinished]:
         raise TimeoutError(command.principal)
 
     running = ActiveRuns(late)
+    monkeypatch.setattr(active_runs, "ELSEWHERE_S", 0.0)
+    await running.stopped(cancel(other))
     await running.stop(cancel(other))
     with pytest.raises(TimeoutError, match="agent:test"):
         await running.run(other)

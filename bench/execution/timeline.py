@@ -22,7 +22,6 @@ _ENDED_BY = (
     ("accept", prefix_of(catalog.EXECUTION_REQUESTED)),
     ("analyze", prefix_of(catalog.EXECUTION_ANALYZED)),
     ("decide", prefix_of(catalog.RUN_WORKFLOW)),
-    ("start", prefix_of(catalog.TRACE_RECORDED)),
     ("run until the call", query_subject(catalog.CALL_TOOL)),
     ("tool call and rest of run", prefix_of(catalog.RUN_FINISHED)),
 )

@@ -20,7 +20,6 @@ _SETTLE_S = 0.1
 
 _ENDED_BY = (
     ("decide and accept", prefix_of(catalog.RUN_WORKFLOW)),
-    ("start", prefix_of(catalog.TRACE_RECORDED)),
     ("run with its tool call", prefix_of(catalog.RUN_FINISHED)),
 )
 _LAST = "answer"

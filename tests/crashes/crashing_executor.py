@@ -34,6 +34,9 @@ R = TypeVar("R", bound=Contract)
 ACK_WAIT_S = 2.0
 """Time without a heartbeat before redelivery; shorter than in production to save time."""
 CALL_ARRIVES_WITHIN_S = 10.0
+NEVER_S = 3600.0
+"""An executor dies with whatever nobody waited for, and its appends have the same numbers in every
+run."""
 ENDS = {"parking": "parked", "finish": "done"}
 """The end of a command run, by its last message."""
 
@@ -114,7 +117,7 @@ def _action(message: Message) -> str | None:
 
 async def run_service(folder: Path) -> None:
     """Run an executor until SIGTERM."""
-    settings = ExecutorSettings(executor_pool_size=1)
+    settings = ExecutorSettings(executor_pool_size=1, executor_journal_flush_s=NEVER_S)
     bus = await CrashingBus.connect(
         settings.nats_url,
         service="executor",

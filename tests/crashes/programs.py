@@ -126,6 +126,17 @@ const recursed = await down(2);
 return { direct, arrow, mapped, recursed };
 """
 
+READING = """
+const first = await mcp.tally.look({ run: args.run, n: 1, drawn: Math.random() });
+console.log("read", first.n);
+const [left, right] = await Promise.all([
+  mcp.tally.look({ run: args.run, n: first.n + 1, wait: 10 }),
+  mcp.tally.look({ run: args.run, n: first.n + 2 }),
+]);
+const last = await mcp.tally.look({ run: args.run, n: left.n + right.n, drawn: Math.random() });
+return { last: last.n, kept: first.drawn !== last.drawn };
+"""
+
 FAILING = """
 const first = await mcp.tally.mark({ run: args.run, n: 1 });
 const both = await Promise.all([
@@ -200,6 +211,7 @@ PROGRAMS = {
             "caught": f"steps:rows, line 6: {REFUSED.format(34)}",
         },
     ),
+    "reading": Program(READING, {"last": 5, "kept": True}),
     "failing": Program(FAILING, error=REFUSED.format(4)),
     **PARKING_PROGRAMS,
 }

@@ -10,8 +10,9 @@ from time import monotonic
 import psutil
 
 from libs.pml_local.tests.support.harness import eventually
+from tests.crashes.caller import Answer
 from tests.crashes.crash_plan import NO_CRASH, CrashPlan, LogEntry, kind_of
-from tests.crashes.crash_stack import CrashStack, workflow_of
+from tests.crashes.crash_stack import RUN_WITHIN_S, CrashStack, workflow_of
 from tests.crashes.kills import Baseline, CrashPoints, Result, Trial, by_kind, retry_unreached
 from tests.crashes.verdict import faults
 
@@ -43,6 +44,7 @@ async def _frozen(crash_stack: CrashStack, trial: Trial, baseline: Baseline, run
     try:
         pid = await eventually(lambda: _frozen_process(diary(), trial.at), FREEZES_WITHIN_S)
         since = monotonic()
+        await eventually(lambda: _goes_on(crash_stack, running, pid), RUN_WITHIN_S)
         answer, _ = await running, await crash_stack.wait_until_done(workflow)
         if pid == NO_PROCESS:
             return Result(trial, run, False, [])
@@ -62,6 +64,12 @@ async def _frozen(crash_stack: CrashStack, trial: Trial, baseline: Baseline, run
     return Result(trial, run, True, found)
 
 
+def _goes_on(crash_stack: CrashStack, running: asyncio.Task[Answer], but: int) -> bool:
+    """Whether the run has ended; all executors but the frozen one go on meanwhile."""
+    crash_stack.resume_executors(but)
+    return running.done()
+
+
 def _frozen_process(diary: Sequence[LogEntry], at: CrashPoints) -> int | None:
     """The process frozen at this point; NO_PROCESS once it cannot freeze any more."""
     if any(line.what == "done" for line in diary):
@@ -79,11 +87,12 @@ def _end(diary: Sequence[LogEntry], command_run: int) -> str | None:
 
 def _expected_end(at: CrashPoints, baseline: Baseline) -> str:
     """The expected end of a resumed command run: refused at its next append. Without a next append
-    it never began to write and finds the journal closed, or it had parked or closed the run and
-    publishes the same message again, which the server deduplicates."""
+    it had parked or closed the run and publishes the same message again, which the server
+    deduplicates. One that continues a parked run and was about to open its journal finds it
+    closed."""
     command_run = baseline.command_runs[len(at) - 1]
     place = command_run.index(at[-1])
-    if place == 0:
+    if place == 0 and len(at) > 1:
         return "done"
     if any(kind_of(later) in ("before append", "before mark") for later in command_run[place:]):
         return "Fenced"

@@ -100,7 +100,8 @@ class Load:
         journal = BusJournal(self.writers[0], self.command)
         await journal.open(events.run_started(self.command, 0.0))
         while not self._stopping:
-            await journal.append(entry(self.command.workflow_id, str(self.journaled)))
+            journal.note(entry(self.command.workflow_id, str(self.journaled)))
+            await journal.append()
             self.journaled += 1
             await asyncio.sleep(PACE_S)
 

@@ -14,11 +14,10 @@ from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import sandbox_command
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.support.builders import ALL, ANSWERS, make_command
-from services.executor.tests.support.harness import make_dependencies
+from services.executor.tests.support.harness import deliver, make_dependencies
 from services.executor.tests.support.realms import realm_pool
 
 
@@ -52,7 +51,7 @@ def run_nesting(
     ) -> RunFinished:
         deps = make_dependencies(bus or MemoryBus(), deno_pool, tools or MemoryTools(ANSWERS))
         ready = make_command(code, injected=injected, **command)
-        (fact,) = await on_run_workflow(ready, deps)
+        (fact,) = await deliver(ready, deps)
         assert isinstance(fact, RunFinished)
         return fact
 

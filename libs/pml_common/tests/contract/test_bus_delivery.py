@@ -11,6 +11,7 @@ from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
+from pml_common.bus.delivery import deliveries
 from pml_common.bus.errors import Fenced, Rejected, Retryable
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Event, Message
@@ -116,6 +117,24 @@ async def test_a_failed_message_is_redelivered_after_the_consumers_delay(
     assert second - first >= 0.09 * harness.scale
     assert third - second >= 0.19 * harness.scale
     assert await harness.dead_letters() == []
+
+
+async def test_a_handler_knows_how_often_its_message_was_delivered(harness: BusHarness) -> None:
+    sender = await harness.connect("gateway")
+    counts = list[int]()
+
+    async def handle(message: ToolsListed) -> Sequence[Message]:
+        counts.append(deliveries())
+        await asyncio.sleep(0)
+        if len(counts) < 3:
+            raise Retryable("not yet")
+        return ()
+
+    await (await harness.connect("registry")).consume(HASTY, handle)
+    await sender.publish(tools_listed())
+    await eventually(lambda: len(counts) == 3)
+    assert counts == [1, 2, 3]
+    assert deliveries() == 0
 
 
 async def test_a_message_of_a_replica_that_died_goes_to_another(harness: BusHarness) -> None:

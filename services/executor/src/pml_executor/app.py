@@ -1,19 +1,22 @@
 """Composition root of the executor: runs a command, writes its journal, publishes one event."""
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
 
+from pml_common.bus.delivery import deliveries
 from pml_common.bus.port import Bus
+from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import (
     CANCEL_RUN,
     EXECUTOR_ON_CANCEL_RUN,
     EXECUTOR_ON_RUN_WORKFLOW,
 )
+from pml_common.contracts.executor import CancelRun, RunWorkflow
 from pml_common.contracts.grant import Grant
 from pml_common.health import Checks, fixed_detail
 from pml_common.service import CannotStart, trusted_keys_of
@@ -77,15 +80,23 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
     async with DenoPool(partial(DenoSandbox.start, command), size, command.may_use_realms) as pool:
         deps = RunDependencies(
             pool=pool,
-            open_journal=partial(BusJournal, bus),
+            open_journal=partial(BusJournal, bus, flush_after_s=settings.executor_journal_flush_s),
             tools=GatewayTools(bus, bus.outages),
             now=lambda: bus.now().timestamp() * 1000,
             limits=settings.limits,
             is_signed=partial(is_signed, trusted_keys_of(settings)),
             outages=bus.outages,
         )
-        running = ActiveRuns(partial(on_run_workflow, deps=deps))
+
+        async def run(command: RunWorkflow) -> Sequence[Message]:
+            return await on_run_workflow(command, deps, redelivered=deliveries() != 1)
+
+        async def cancel(command: CancelRun) -> Sequence[Message]:
+            await running.stopped(command)
+            return await on_cancel_run(command, deps)
+
+        running = ActiveRuns(run)
         await bus.listen(CANCEL_RUN, running.stop)
         await bus.consume(work, running.run)
-        await bus.consume(EXECUTOR_ON_CANCEL_RUN, partial(on_cancel_run, deps=deps))
+        await bus.consume(EXECUTOR_ON_CANCEL_RUN, cancel)
         yield {"sandbox": pool.check, "walls": fixed_detail(str(command.walls))}

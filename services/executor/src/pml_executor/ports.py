@@ -74,28 +74,44 @@ class SandboxPool(Protocol):
 
 
 class JournalStore(Protocol):
-    """One run's journal. Raises Fenced as soon as another executor has taken it over."""
+    """One run's journal. An entry is part of it as soon as it is noted, and is stored later, in the
+    same order. Raises Fenced once another executor has taken the journal over."""
+
+    def begin(self, first: TraceEvent) -> RunJournal:
+        """Start a new journal with `first`; nothing is stored yet. If there is one already, the
+        first append raises Fenced."""
+        ...
 
     async def open(self, first: TraceEvent) -> RunJournal:
-        """Start the journal with `first`, or take over the one that an earlier executor started."""
+        """Store `first`, or take over the journal that an earlier executor started."""
         ...
 
-    def note(self, entry: TraceEvent) -> None:
-        """Queue an entry, which is stored before whatever is appended next."""
+    def note(self, entry: TraceEvent, size: int = 0) -> None:
+        """Add an entry whose values have `size` bytes of JSON. Raises the error of an append that
+        has failed meanwhile."""
         ...
 
-    async def append(self, *entries: TraceEvent) -> None:
-        """Store these entries after all queued ones, and add them to the journal."""
+    async def append(self) -> None:
+        """Wait until all entries so far are stored."""
+        ...
+
+    async def mark(self, mark: ParkMark) -> None:
+        """Store all entries so far and then the mark, and add it to the journal."""
+        ...
+
+    async def close(self) -> None:
+        """Try for a second to store what is not stored, unless an append has failed; append nothing
+        after that."""
         ...
 
     @property
     def sequence(self) -> int:
-        """The sequence of the journal's last append; valid once it is open."""
+        """The sequence of the journal's last append; 0 before the first."""
         ...
 
-    async def mark(self, mark: ParkMark) -> None:
-        """Store all queued entries and then the mark, and add them to the journal; no other append
-        may be under way."""
+    @property
+    def unstored(self) -> int:
+        """The number of entries, the journal's last ones, that are not stored yet."""
         ...
 
 

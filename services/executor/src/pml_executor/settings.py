@@ -53,6 +53,9 @@ class ExecutorSettings(ServiceSettings):
     executor_max_tool_calls: int = Field(default=1000, ge=0)
     executor_max_message_mib: int = Field(default=4, ge=1)
     executor_max_journal_mib: int = Field(default=32, ge=1)
+    executor_journal_flush_s: float = Field(
+        default=0.075, gt=0, description="time after which an entry is stored that no call awaits"
+    )
     executor_tool_timeout_s: float = Field(default=60.0, gt=0)
     executor_max_outage_s: float = Field(
         default=600.0,

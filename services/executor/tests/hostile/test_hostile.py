@@ -17,12 +17,11 @@ from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.adapters.process_starter import SandboxProcess
 from pml_executor.app import sandbox_command
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.hostile.programs import GENEROUS_S, Hostile, Kind, hostile_programs
 from services.executor.tests.support.builders import make_command
-from services.executor.tests.support.harness import make_dependencies
+from services.executor.tests.support.harness import deliver, make_dependencies
 from services.executor.tests.support.realms import RealmPool, realm_pool
 from services.executor.tests.support.sandboxes import bare_runtime
 
@@ -123,7 +122,7 @@ def run(
         if scope is not None:
             grant = command.grant.model_copy(update={"scope": scope})
             command = command.model_copy(update={"scope": scope, "grant": grant})
-        (fact,) = await on_run_workflow(command, deps)
+        (fact,) = await deliver(command, deps)
         assert isinstance(fact, End)
         return fact
 

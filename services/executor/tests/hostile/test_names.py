@@ -10,10 +10,9 @@ from deno import find_deno_bin
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
-from services.executor.tests.support.harness import make_dependencies
+from services.executor.tests.support.harness import deliver, make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -43,7 +42,7 @@ async def test_nothing_of_the_host_is_there_by_name(
     deno_pool: SandboxPool,
 ) -> None:
     deps = make_dependencies(MemoryBus(), deno_pool, MemoryTools())
-    (fact,) = await on_run_workflow(make_command(f"return {expression};"), deps)
+    (fact,) = await deliver(make_command(f"return {expression};"), deps)
     assert isinstance(fact, RunFinished)
     assert fact.result == "undefined"
 
@@ -62,7 +61,7 @@ for (const name of {json.dumps(names)}) {{
 }}
 return found;"""
     deps = make_dependencies(MemoryBus(), deno_pool, MemoryTools())
-    (fact,) = await on_run_workflow(make_command(code), deps)
+    (fact,) = await deliver(make_command(code), deps)
     assert isinstance(fact, RunFinished)
     assert fact.result == []
 

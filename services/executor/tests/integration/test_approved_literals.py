@@ -4,10 +4,9 @@ import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
-from services.executor.tests.support.harness import make_dependencies
+from services.executor.tests.support.harness import deliver, make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -64,7 +63,7 @@ async def test_the_tool_gets_what_the_literal_says_or_nothing(
     tools = MemoryTools()
     deps = make_dependencies(MemoryBus(), deno_pool, tools)
     swallowed = f"try {{ {attack} }} catch {{}}"
-    await on_run_workflow(make_command(f"{swallowed} {CALL}", tools=("fs:write",)), deps)
+    await deliver(make_command(f"{swallowed} {CALL}", tools=("fs:write",)), deps)
     assert [query.args for query in tools.asked] == [APPROVED]
     assert [query.node_id for query in tools.asked] == ["n1"]
 
@@ -75,5 +74,5 @@ async def test_a_tojson_of_the_literals_own_has_no_say(
     tools = MemoryTools()
     deps = make_dependencies(MemoryBus(), deno_pool, tools)
     code = f'await __pml.at("n1", mcp.fs.write)({{ path: "ok", toJSON() {{ return {EVIL}; }} }});'
-    await on_run_workflow(make_command(code, tools=("fs:write",)), deps)
+    await deliver(make_command(code, tools=("fs:write",)), deps)
     assert [query.args for query in tools.asked] == [{"path": "ok"}]

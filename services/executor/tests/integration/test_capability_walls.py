@@ -11,10 +11,9 @@ from pml_common.contracts.trace import (
     ToolStart,
 )
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import ALL, READ, calling, capability, make_command
-from services.executor.tests.support.harness import journal_of, make_dependencies, parked
+from services.executor.tests.support.harness import deliver, journal_of, make_dependencies, parked
 from services.executor.tests.support.realms import RealmPool, skip_in_realms
 
 pytestmark = pytest.mark.integration
@@ -118,9 +117,7 @@ async def test_a_capability_outside_the_grant_keeps_the_run_from_starting(
     command = make_command(calling("fs_read_json"), injected=ALL)
     changed = READ.model_copy(update={"code_hash": "other"})
     command = command.model_copy(update={"injected": (changed,)})
-    (fact,) = await on_run_workflow(
-        command, make_dependencies(MemoryBus(), deno_pool, MemoryTools())
-    )
+    (fact,) = await deliver(command, make_dependencies(MemoryBus(), deno_pool, MemoryTools()))
     assert isinstance(fact, RunFinished)
     assert fact.error is not None
     assert fact.error.message == "the grant does not cover capability fs:read_json as it is now"

@@ -11,11 +11,10 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import capability, make_command
 from services.executor.tests.support.fakes import crashing
-from services.executor.tests.support.harness import journal_of, make_dependencies
+from services.executor.tests.support.harness import deliver, journal_of, make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -100,9 +99,9 @@ async def test_a_program_ends_the_same_wherever_its_executor_dies(
         command = make_command(PROGRAMS[name], injected=CAPABILITIES)
         mortal_bus, mortal_tools, died = crashing(bus, tools, effects, after)
         with suppress(RuntimeError):
-            await on_run_workflow(command, make_dependencies(mortal_bus, deno_pool, mortal_tools))
+            await deliver(command, make_dependencies(mortal_bus, deno_pool, mortal_tools))
         async with asyncio.timeout(60):
-            (fact,) = await on_run_workflow(command, make_dependencies(bus, deno_pool, tools))
+            (fact,) = await deliver(command, make_dependencies(bus, deno_pool, tools))
 
         assert isinstance(fact, RunFinished)
         assert fact.error is None

@@ -18,10 +18,9 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
-from services.executor.tests.support.harness import finish, journal_of, make_dependencies
+from services.executor.tests.support.harness import deliver, finish, journal_of, make_dependencies
 from services.executor.tests.support.realms import skip_in_realms
 
 pytestmark = pytest.mark.integration
@@ -47,7 +46,7 @@ def run(
 ) -> Run:
     async def run(code: str, bus: Bus, **command: Any) -> RunFinished:
         deps = make_dependencies(bus, deno_pool, MemoryTools())
-        (fact,) = await on_run_workflow(make_command(code, **command), deps)
+        (fact,) = await deliver(make_command(code, **command), deps)
         assert isinstance(fact, RunFinished)
         return fact
 
@@ -94,9 +93,9 @@ async def test_a_loop_that_never_ends_shows_how_far_it_came(deno_pool: SandboxPo
 
     class Watched(BusJournal):
         @override
-        def note(self, entry: TraceEvent) -> None:
+        def note(self, entry: TraceEvent, size: int = 0) -> None:
             queued.append(entry)
-            super().note(entry)
+            super().note(entry, size)
 
     bus, command = MemoryBus(), make_command(ENDLESS, {"on": 1}, timeout_s=1.0)
     deps = make_dependencies(bus, deno_pool, MemoryTools())

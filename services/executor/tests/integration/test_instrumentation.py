@@ -13,11 +13,10 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
 from pml_executor.adapters.memory_tools import MemoryTools, ending
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import author_text, make_command
 from services.executor.tests.support.constructs import CASES
-from services.executor.tests.support.harness import journal_of, make_dependencies
+from services.executor.tests.support.harness import deliver, journal_of, make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -36,7 +35,7 @@ def run(
         code: str, args: JsonObject | None = None, bus: Bus | None = None, **command: Any
     ) -> RunFinished:
         deps = make_dependencies(bus or MemoryBus(), deno_pool, FAILING)
-        (fact,) = await on_run_workflow(make_command(code, args, **command), deps)
+        (fact,) = await deliver(make_command(code, args, **command), deps)
         assert isinstance(fact, RunFinished)
         return fact
 

@@ -7,10 +7,9 @@ import pytest
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import WorkflowParked
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
-from services.executor.tests.support.harness import make_dependencies
+from services.executor.tests.support.harness import deliver, make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -32,7 +31,7 @@ async def test_a_call_that_nobody_saw_is_told_with_its_place(
     tools = MemoryTools()
     command = make_command(PROGRAM, {"loud": loud})
     async with asyncio.timeout(60):
-        (fact,) = await on_run_workflow(command, make_dependencies(MemoryBus(), deno_pool, tools))
+        (fact,) = await deliver(command, make_dependencies(MemoryBus(), deno_pool, tools))
     assert isinstance(fact, WorkflowParked)
     assert (fact.wanted.line, fact.wanted.column) == (line, column)
     assert fact.wanted.args == {"text": "x" if loud else "y" * 1000}

@@ -7,11 +7,10 @@ from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import LiteralArgument
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import agreed, bound, make_command, waiting
 from services.executor.tests.support.fakes import crashing
-from services.executor.tests.support.harness import make_dependencies
+from services.executor.tests.support.harness import deliver, make_dependencies
 
 pytestmark = pytest.mark.integration
 
@@ -57,10 +56,10 @@ async def test_a_program_asks_for_each_call_once_wherever_its_executors_die(
             mortal_bus, mortal_tools, _ = crashing(bus, tools, effects, after)
             try:
                 mortal = make_dependencies(mortal_bus, deno_pool, mortal_tools)
-                (fact,) = await on_run_workflow(command, mortal)
+                (fact,) = await deliver(command, mortal)
             except (RuntimeError, ExceptionGroup):
                 deaths += 1
-                (fact,) = await on_run_workflow(command, make_dependencies(bus, deno_pool, tools))
+                (fact,) = await deliver(command, make_dependencies(bus, deno_pool, tools))
             if not isinstance(fact, WorkflowParked):
                 break
             asked += [(call.node_id, call.occurrence) for call in waiting(fact)]

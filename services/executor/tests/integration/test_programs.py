@@ -12,10 +12,9 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import LogWritten
 from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
-from services.executor.tests.support.harness import journal_of, make_dependencies
+from services.executor.tests.support.harness import deliver, journal_of, make_dependencies
 from services.executor.tests.support.realms import RealmPool
 
 pytestmark = pytest.mark.integration
@@ -43,7 +42,7 @@ def run(
         code: str, tools: MemoryTools | None = None, bus: Bus | None = None, **command: Any
     ) -> RunFinished:
         deps = make_dependencies(bus or MemoryBus(), deno_pool, tools or MemoryTools())
-        (fact,) = await on_run_workflow(make_command(code, **command), deps)
+        (fact,) = await deliver(make_command(code, **command), deps)
         assert isinstance(fact, RunFinished)
         return fact
 

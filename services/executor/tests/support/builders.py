@@ -49,6 +49,7 @@ def make_command(
     injected: Sequence[InjectedCapability] = (),
     timeout_s: float = 50.0,
     repeatable_tools: Sequence[str] = (),
+    read_only_tools: Sequence[str] = (),
 ) -> RunWorkflow:
     """Build the command of a new workflow that runs some code, its «insertions» marked or not."""
     scope, workflow = Scope(org="acme", project="webapp"), uuid4()
@@ -81,7 +82,9 @@ def make_command(
                 expires_at=datetime.now(UTC) + timedelta(hours=1),
             )
         ),
-        repeatable_tools=tuple(repeatable_tools),
+        repeatable_tools=(*repeatable_tools, *read_only_tools),
+        read_only_tools=tuple(read_only_tools),
+        begins=True,
         timeout_s=timeout_s,
     )
 
@@ -158,7 +161,7 @@ def agreed(fact: WorkflowParked, before: RunWorkflow, *to: WantedCall) -> RunWor
         for call in to or waiting(fact)
     ]
     grant = before.grant.model_copy(update={"calls": (*before.grant.calls, *calls)})
-    return before.model_copy(update={"command_id": uuid4(), "grant": grant})
+    return before.model_copy(update={"command_id": uuid4(), "grant": grant, "begins": False})
 
 
 def agreed_to_rest(fact: WorkflowParked, before: RunWorkflow) -> RunWorkflow:
@@ -167,4 +170,4 @@ def agreed_to_rest(fact: WorkflowParked, before: RunWorkflow) -> RunWorkflow:
     wanted = fact.wanted
     rest = GrantedRest(node_id=wanted.node_id, tool=wanted.tool, definition_hash="mails")
     grant = before.grant.model_copy(update={"rest": (*before.grant.rest, rest)})
-    return before.model_copy(update={"command_id": uuid4(), "grant": grant})
+    return before.model_copy(update={"command_id": uuid4(), "grant": grant, "begins": False})

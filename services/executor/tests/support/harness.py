@@ -2,9 +2,12 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from functools import partial
+from uuid import UUID
 
 from pml_common.bus.port import Bus
+from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import (
     RunFinished,
@@ -21,15 +24,22 @@ from pml_executor.ports import SandboxPool, Tools
 
 FORGED = "forged"
 """A signature that `make_dependencies` rejects."""
+_DELIVERED = set[UUID]()
+"""The commands that were handled before."""
 
 
 def make_dependencies(
-    bus: Bus, pool: SandboxPool, tools: Tools, limits: RunLimits | None = None
+    bus: Bus,
+    pool: SandboxPool,
+    tools: Tools,
+    limits: RunLimits | None = None,
+    *,
+    flush_after_s: float = 3600.0,
 ) -> RunDependencies:
-    """Build the dependencies of runs on a bus."""
+    """Build the dependencies of runs on a bus; by default nothing is stored that no one awaits."""
     return RunDependencies(
         pool=pool,
-        open_journal=partial(BusJournal, bus),
+        open_journal=partial(BusJournal, bus, flush_after_s=flush_after_s),
         tools=tools,
         now=lambda: time.time() * 1000,
         limits=limits or RunLimits(),
@@ -37,10 +47,17 @@ def make_dependencies(
     )
 
 
+async def deliver(command: RunWorkflow, deps: RunDependencies) -> Sequence[Message]:
+    """Handle a command as it is delivered: after its first time as a redelivery."""
+    redelivered = command.command_id in _DELIVERED
+    _DELIVERED.add(command.command_id)
+    return await on_run_workflow(command, deps, redelivered=redelivered)
+
+
 async def finish(command: RunWorkflow, deps: RunDependencies) -> RunFinished:
     """Handle a command until its run has ended, in bounded time."""
     async with asyncio.timeout(60):
-        (fact,) = await on_run_workflow(command, deps)
+        (fact,) = await deliver(command, deps)
     assert isinstance(fact, RunFinished)
     return fact
 
@@ -48,7 +65,7 @@ async def finish(command: RunWorkflow, deps: RunDependencies) -> RunFinished:
 async def parked(command: RunWorkflow, deps: RunDependencies) -> WorkflowParked:
     """Handle a command until its run is parked, in bounded time."""
     async with asyncio.timeout(60):
-        (fact,) = await on_run_workflow(command, deps)
+        (fact,) = await deliver(command, deps)
     assert isinstance(fact, WorkflowParked), fact
     return fact
 

@@ -16,13 +16,13 @@ from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
+from pml_executor.application import active_runs
 from pml_executor.application.active_runs import ActiveRuns, RunStopped
 from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.fakes import HeldTools
-from services.executor.tests.support.harness import finish, make_dependencies
+from services.executor.tests.support.harness import deliver, finish, make_dependencies
 
 
 async def two_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -50,7 +50,7 @@ async def ended(command: CancelRun, deps: RunDependencies) -> RunFinished:
 async def test_a_run_is_stopped_and_its_end_says_what_was_done_and_what_is_unknown() -> None:
     bus, tools, pool = MemoryBus(), HeldTools(), MemoryPool({"two": two_calls})
     command, deps = make_command("two"), make_dependencies(bus, pool, tools)
-    running = ActiveRuns(partial(on_run_workflow, deps=deps))
+    running = ActiveRuns(partial(deliver, deps=deps))
     run = asyncio.create_task(running.run(command))
     async with asyncio.timeout(60):
         await tools.begun.wait()
@@ -72,7 +72,7 @@ async def test_a_run_is_stopped_and_its_end_says_what_was_done_and_what_is_unkno
 async def test_an_executor_that_does_not_hear_of_it_is_stopped_by_the_journal() -> None:
     bus, tools, pool = MemoryBus(), HeldTools(), MemoryPool({"two": two_calls})
     command = make_command("two")
-    run = asyncio.create_task(on_run_workflow(command, make_dependencies(bus, pool, tools)))
+    run = asyncio.create_task(deliver(command, make_dependencies(bus, pool, tools)))
     async with asyncio.timeout(60):
         await tools.begun.wait()
         fact = await ended(cancel(command), make_dependencies(bus, pool, tools))
@@ -99,14 +99,16 @@ async def test_a_run_without_time_left_says_what_was_done_and_what_is_unknown() 
     )
 
 
-async def test_a_run_that_no_executor_took_up_yet_never_runs() -> None:
+async def test_a_run_that_no_executor_took_up_yet_calls_nothing() -> None:
     bus, tools, pool = MemoryBus(), MemoryTools(), MemoryPool({"two": two_calls})
     command, deps = make_command("two"), make_dependencies(bus, pool, tools)
     fact = await ended(cancel(command), deps)
     assert fact.error is not None
     assert fact.error.message == "mira cancelled it. It has called nothing."
+    with pytest.raises(Fenced):  # at its first append, before its first call
+        await finish(command, deps)
     assert await finish(command, deps) == fact
-    assert pool.leased == 0
+    assert tools.made == {}
 
 
 async def test_a_run_that_has_ended_stays_as_it_ended() -> None:
@@ -129,13 +131,17 @@ async def test_where_another_executor_is_faster_it_is_tried_again() -> None:
         await on_cancel_run(cancel(make_command("two")), deps)
 
 
-async def test_only_the_run_that_is_meant_is_stopped_and_its_own_timeouts_are_its_own() -> None:
+async def test_only_the_run_that_is_meant_is_stopped_and_its_own_timeouts_are_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     other = make_command("two")
 
     async def late(command: RunWorkflow) -> list[RunFinished]:
         raise TimeoutError(command.principal)
 
     running = ActiveRuns(late)
+    monkeypatch.setattr(active_runs, "ELSEWHERE_S", 0.0)
+    await running.stopped(cancel(other))
     await running.stop(cancel(other))
     with pytest.raises(TimeoutError, match="agent:test"):
         await running.run(other)

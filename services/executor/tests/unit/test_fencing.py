@@ -12,9 +12,14 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from services.executor.tests.support.builders import agreed, make_command
-from services.executor.tests.support.harness import finish, journal_of, make_dependencies, parked
+from services.executor.tests.support.harness import (
+    deliver,
+    finish,
+    journal_of,
+    make_dependencies,
+    parked,
+)
 
 
 async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -108,7 +113,7 @@ async def test_a_command_that_comes_again_after_its_run_parked_does_not_refuse_w
         finish(agreed(waits, command), make_dependencies(bus, pool, tools))
     )
     await begun.wait()
-    again = await on_run_workflow(command, make_dependencies(bus, pool, tools))
+    again = await deliver(command, make_dependencies(bus, pool, tools))
     answer.set()
 
     assert [each.message_id for each in again] == [waits.event_id]

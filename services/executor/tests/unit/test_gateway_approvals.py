@@ -11,10 +11,15 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from services.executor.tests.support.builders import agreed, make_command, waiting
 from services.executor.tests.support.fakes import crashing
-from services.executor.tests.support.harness import finish, journal_of, make_dependencies, parked
+from services.executor.tests.support.harness import (
+    deliver,
+    finish,
+    journal_of,
+    make_dependencies,
+    parked,
+)
 
 WHY = "the policy asks for fs:write since"
 
@@ -151,13 +156,11 @@ async def test_an_executor_may_die_anywhere_around_such_a_park(
         for _ in range(9):
             mortal_bus, mortal_tools, died = crashing(bus, gateway, effects, after)
             try:
-                facts = await on_run_workflow(
-                    command, make_dependencies(mortal_bus, pool, mortal_tools)
-                )
+                facts = await deliver(command, make_dependencies(mortal_bus, pool, mortal_tools))
             except (RuntimeError, ExceptionGroup):
                 assert died()
                 deaths += 1
-                facts = await on_run_workflow(command, make_dependencies(bus, pool, gateway))
+                facts = await deliver(command, make_dependencies(bus, pool, gateway))
             (fact,) = facts
             if isinstance(fact, RunFinished):
                 break

@@ -20,10 +20,15 @@ from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.parking import Parking
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from services.executor.tests.support.builders import agreed, capability, make_command
 from services.executor.tests.support.fakes import crashing
-from services.executor.tests.support.harness import finish, journal_of, make_dependencies, parked
+from services.executor.tests.support.harness import (
+    deliver,
+    finish,
+    journal_of,
+    make_dependencies,
+    parked,
+)
 
 EACH_ONCE = {"fs:read": 1, "fs:create": 1, "fs:write": 1, "fs:stat": 1}
 
@@ -54,7 +59,7 @@ def layered(*checkpoints: Checkpoint) -> RunWorkflow:
 
 def let_on(before: RunWorkflow) -> RunWorkflow:
     """Build the command that follows the approval of the next layer."""
-    return before.model_copy(update={"command_id": uuid4()})
+    return before.model_copy(update={"command_id": uuid4(), "begins": False})
 
 
 async def test_a_run_waits_before_each_layer_that_it_should_and_repeats_no_call() -> None:
@@ -141,9 +146,9 @@ async def test_an_executor_may_die_anywhere_and_each_layer_is_asked_about_once()
         """Return the final event, and whether an executor died before it."""
         mortal, mortal_tools, _ = crashing(bus, tools, effects, after)
         try:
-            facts = await on_run_workflow(command, make_dependencies(mortal, pool, mortal_tools))
+            facts = await deliver(command, make_dependencies(mortal, pool, mortal_tools))
         except (RuntimeError, ExceptionGroup):
-            return (await on_run_workflow(command, make_dependencies(bus, pool, tools)))[0], True
+            return (await deliver(command, make_dependencies(bus, pool, tools)))[0], True
         return facts[0], False
 
     for effects in range(1, 40):

@@ -14,10 +14,15 @@ from pml_common.contracts.tool import JsonObject, args_hash
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, ending
 from pml_executor.application.run_dependencies import RunDependencies
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from services.executor.tests.support.builders import agreed, make_command
 from services.executor.tests.support.fakes import crashing
-from services.executor.tests.support.harness import finish, journal_of, make_dependencies, parked
+from services.executor.tests.support.harness import (
+    deliver,
+    finish,
+    journal_of,
+    make_dependencies,
+    parked,
+)
 
 WANTED = "mail:send"
 
@@ -182,15 +187,13 @@ async def test_a_run_that_died_after_it_went_on_is_taken_over_and_parks_once() -
         while True:
             mortal, mortal_tools, is_dead = crashing(bus, tools, effects, effects % 2 == 0)
             try:
-                facts = await on_run_workflow(
-                    command, make_dependencies(mortal, pool, mortal_tools)
-                )
+                facts = await deliver(command, make_dependencies(mortal, pool, mortal_tools))
             except RuntimeError:
                 died = True
-                facts = await on_run_workflow(command, make_dependencies(bus, pool, tools))
+                facts = await deliver(command, make_dependencies(bus, pool, tools))
             except ExceptionGroup:
                 died = True
-                facts = await on_run_workflow(command, make_dependencies(bus, pool, tools))
+                facts = await deliver(command, make_dependencies(bus, pool, tools))
             assert not is_dead() or died
             (fact,) = facts
             if isinstance(fact, RunFinished):

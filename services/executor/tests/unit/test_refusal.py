@@ -15,9 +15,8 @@ from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import is_signed
 from pml_executor.domain.journal import Call
 from pml_executor.domain.refusal import refused_call, refused_in_dry_run, refused_run
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from services.executor.tests.support.builders import READ, REPORT, make_command
-from services.executor.tests.support.harness import FORGED, make_dependencies
+from services.executor.tests.support.harness import FORGED, deliver, make_dependencies
 
 OWN = "return args.n;"
 WRITE = Call("n1", 0, "fs:write", {"path": "/evil"}, "", None, ended=False)
@@ -57,7 +56,7 @@ async def test_a_run_whose_grant_no_gateway_signed_does_not_start() -> None:
     pool, command = MemoryPool({}), make_command(OWN)
     forged = command.grant.model_copy(update={"signature": FORGED})
     deps = make_dependencies(MemoryBus(), pool, MemoryTools())
-    (fact,) = await on_run_workflow(command.model_copy(update={"grant": forged}), deps)
+    (fact,) = await deliver(command.model_copy(update={"grant": forged}), deps)
     assert isinstance(fact, RunFinished)
     assert fact.error is not None
     assert fact.error.message == "the grant's signature is no gateway's"

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -61,6 +61,7 @@ async def counting(api: ProgramApi, args: JsonObject) -> JsonValue:
     return "done"
 
 
+ALL_READ = ("api:a", "api:b", "api:c")
 PROGRAMS = {
     "three": three_calls,
     "parallel": parallel_chains,
@@ -77,9 +78,11 @@ def outcome_of(fact: RunFinished) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("code", list(PROGRAMS))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("reads", [(), ("api:a",), ("api:b", "api:c"), ALL_READ], ids=",".join)
 async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_no_call(
     code: str,
     after: bool,
+    reads: Sequence[str],
 ) -> None:
     pool = MemoryPool(PROGRAMS)
     calm = MemoryTools()
@@ -87,7 +90,7 @@ async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_n
     deaths = 0
     for at in range(1, 100):
         bus, tools = MemoryBus(), shuffling_tools(at)
-        command = make_command(code)
+        command = make_command(code, read_only_tools=reads)
         mortal_bus, mortal_tools, died = crashing(bus, tools, at, after)
         with suppress(RuntimeError):
             await finish(command, make_dependencies(mortal_bus, pool, mortal_tools))
@@ -104,7 +107,7 @@ async def test_wherever_an_executor_dies_the_next_one_ends_the_run_and_repeats_n
         assert rounds == ([1, 2, 3, 7, 10] if code == "counting" else [])
         if not died():
             break
-    assert deaths > 5
+    assert deaths > 3
     assert all(question.asked_first_at for question in calm.asked)
 
 
@@ -142,11 +145,13 @@ def shuffling_tools(seed: int) -> MemoryTools:
 
 
 @pytest.mark.parametrize("code", list(PROGRAMS))
+@pytest.mark.parametrize("reads", [(), ("api:a",), ALL_READ], ids=",".join)
 async def test_a_run_survives_many_deaths_in_a_row(
     code: str,
+    reads: Sequence[str],
 ) -> None:
     pool, bus, tools = MemoryPool(PROGRAMS), MemoryBus(), shuffling_tools(7)
-    command = make_command(code)
+    command = make_command(code, read_only_tools=reads)
     for life in range(50):
         mortal_bus, mortal_tools, died = crashing(bus, tools, 3 + life, life % 2 == 0)
         try:
@@ -183,7 +188,7 @@ async def test_a_program_that_contradicts_its_journal_ends_as_diverged(
     node: str,
 ) -> None:
     bus, tools = MemoryBus(), MemoryTools()
-    mortal_bus, mortal_tools, _ = crashing(bus, tools, 9, True)
+    mortal_bus, mortal_tools, _ = crashing(bus, tools, 5, True)
     command = make_command("three")
     with pytest.raises(RuntimeError):
         await finish(command, make_dependencies(mortal_bus, MemoryPool(PROGRAMS), mortal_tools))

@@ -274,8 +274,8 @@ class CallLedger(Protocol):
     StorageUnavailable."""
 
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
-        """Store that a call begins and return None; where its key is taken, store nothing and
-        return the stored entry."""
+        """Store that a call begins and return None; where its key is taken, and not by what the
+        entry replaces, store nothing and return the stored entry."""
         ...
 
     async def find(self, call: CallTool) -> Entry | None:
@@ -288,8 +288,8 @@ class CallLedger(Protocol):
         ...
 
     async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
-        """Store the outcome of a call, begun or not, unless one is stored; return the stored
-        one."""
+        """Store the outcome of a call, begun or not, unless one is stored that the entry does not
+        replace; return the call's stored one, or this one where the key is another call's."""
         ...
 
     async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:

@@ -23,7 +23,12 @@ def ledger(stores: Stores) -> CallLedger:
 
 
 def begun() -> Entry:
-    return Entry(fingerprint(call(workflow())), uuid4(), later(12))
+    return Entry(fingerprint(call(workflow())), uuid4(), later(12), tool="fs:read")
+
+
+def other_than(entry: Entry) -> Entry:
+    """Build an entry of another call under the same key, which replaces this one."""
+    return replace(begun(), fingerprint="other", replaces=entry.fingerprint)
 
 
 async def test_a_call_begins_once_and_its_beginning_is_kept(ledger: CallLedger) -> None:
@@ -61,6 +66,35 @@ async def test_an_outcome_is_kept_for_good_or_for_the_next_fall(
     asked, entry = call(workflow()), replace(begun(), repeatable=repeatable)
     assert await ledger.settle(asked, entry, OK) == OK
     assert await ledger.settle(asked, entry, ERROR) == OK
+
+
+async def test_a_call_of_a_discarded_execution_is_replaced_once_begun_or_ended(
+    ledger: CallLedger,
+) -> None:
+    for begins in (True, False):
+        asked, first = call(workflow()), begun()
+        await ledger.settle(asked, first, OK)
+        mine = other_than(first)
+        if begins:
+            assert await ledger.begin(asked, mine) is None
+            assert await ledger.find(asked) == replace(mine, replaces=None)
+            assert await ledger.begin(asked, other_than(first)) == replace(mine, replaces=None)
+        assert await ledger.settle(asked, mine, ERROR) == ERROR
+        assert await ledger.find(asked) == replace(mine, replaces=None, outcome=ERROR)
+        assert await ledger.settle(asked, other_than(first), OK) == ERROR
+
+
+async def test_a_late_outcome_of_another_call_under_the_key_changes_nothing(
+    ledger: CallLedger,
+) -> None:
+    asked, late = call(workflow()), begun()
+    mine = other_than(late)
+    await ledger.begin(asked, mine)
+    assert await ledger.settle(asked, late, OK) == OK
+    assert await ledger.find(asked) == replace(mine, replaces=None)
+    await ledger.settle(asked, mine, ERROR)
+    assert await ledger.settle(asked, late, OK) == OK
+    assert await ledger.find(asked) == replace(mine, replaces=None, outcome=ERROR)
 
 
 async def test_equal_keys_in_two_scopes_are_two_calls(ledger: CallLedger) -> None:

@@ -166,15 +166,66 @@ async def test_of_two_that_take_a_lost_call_over_one_makes_it() -> None:
 async def test_a_key_that_stands_for_another_call_is_refused() -> None:
     bench, new = Bench(), workflow()
     calls = bench.calls()
-    await calls.on_call_tool(call(new))
-    assert await calls.on_call_tool(call(new, args={"path": "/other"})) == MISUSED
+    await calls.on_call_tool(call(new, WRITE))
+    assert await calls.on_call_tool(call(new, WRITE, {"path": "/other"})) == MISUSED
     held = HeldServers()
     calls = replace(bench, servers=held, ledger=FrailLedger()).calls()
-    first = asyncio.create_task(calls.on_call_tool(call(new)))
+    first = asyncio.create_task(calls.on_call_tool(call(new, WRITE)))
     await eventually(lambda: held.made)
-    assert await calls.on_call_tool(call(new, args={"path": "/other"})) == MISUSED
+    assert await calls.on_call_tool(call(new, WRITE, {"path": "/other"})) == MISUSED
     held.gate.set()
     assert await first == OK
+
+
+OTHER: JsonObject = {"path": "/other"}
+OTHER_OK = ToolOutcome(status="ok", result=OTHER)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_run_that_starts_over_may_read_something_else(restarted: bool) -> None:
+    """Its executor died before the journal had the call, whose arguments follow the clock."""
+    bench, new = Bench(), workflow()
+    calls = bench.calls()
+    assert await calls.on_call_tool(call(new)) == OK
+    calls = bench.calls() if restarted else calls
+    assert await calls.on_call_tool(call(new, args=OTHER)) == OTHER_OK
+    assert await bench.calls().on_call_tool(call(new, args=OTHER)) == OTHER_OK
+    assert bench.servers.made == ["fs:read", "fs:read"]
+
+
+async def test_a_call_that_changes_something_may_follow_where_a_lost_execution_read() -> None:
+    bench, written = Bench(), call(workflow(), WRITE)
+    read = written.model_copy(update={"tool": READ.tool_id})
+    await bench.ledger.settle(read, Entry(fingerprint(read), uuid4(), later(60)), OTHER_OK)
+    for _ in range(2):
+        assert await bench.calls().on_call_tool(written) == OK
+    assert bench.servers.made == ["fs:write"]
+    (entry,) = bench.ledger.entries.values()
+    assert (entry.tool, entry.fingerprint) == (WRITE.tool_id, fingerprint(written))
+
+
+async def test_two_executions_may_read_under_one_key_at_once() -> None:
+    """A frozen executor's call is still under way when the one that took over makes another."""
+    held = HeldServers()
+    bench, new = Bench(held), workflow()
+    calls = bench.calls()
+    zombie = asyncio.create_task(calls.on_call_tool(call(new)))
+    await eventually(lambda: held.made)
+    ours = asyncio.create_task(calls.on_call_tool(call(new, args=OTHER)))
+    await eventually(lambda: len(held.made) == 2)
+    held.gate.set()
+    assert await asyncio.gather(zombie, ours) == [OK, OTHER_OK]
+
+
+async def test_what_the_policy_forbids_now_is_not_read_instead() -> None:
+    bench, new = Bench(), workflow()
+    await bench.calls().on_call_tool(call(new))
+    changed = READ.model_copy(update={"description": "another tool"})
+    bench.servers.listed = {"fs": (changed,)}
+    refused = await bench.calls().on_call_tool(call(new, args=OTHER))
+    assert refused.status == "refused"
+    assert "has changed" in str(refused.message)
+    assert bench.servers.made == ["fs:read"]
 
 
 async def test_a_forged_grant_calls_nothing_and_leaves_no_mark() -> None:

@@ -94,7 +94,7 @@ async def test_an_allowed_program_is_commanded_to_run_once() -> None:
     handle = analysis_handler(store, MemoryBus())
     (command,) = await twice(partial(handle, analyzed(new)))
     assert isinstance(command, RunWorkflow)
-    assert command.repeatable_tools == ("fs:read",)
+    assert command.repeatable_tools == command.read_only_tools == ("fs:read",)
     kept = await store.get(new.scope, new.workflow_id)
     assert kept is not None
     assert kept.state == "running"

@@ -12,6 +12,7 @@ from pml_gateway.domain.tool_calls.ledger import (
     Wait,
     fingerprint,
     is_certainly_new,
+    is_discarded,
     judge,
 )
 from services.gateway.tests.support.builders import AT, WRITE, later, workflow
@@ -50,6 +51,13 @@ def test_a_key_that_stands_for_another_call_is_refused() -> None:
     for other in (call(OURS, args={"path": "/other"}), call(OURS, WRITE)):
         verdict = judge(BEGUN, other, repeatable=True, owner_lives=False, now=AT)
         assert verdict == Answer(MISUSED)
+
+
+def test_only_what_reads_and_is_another_call_is_of_a_discarded_execution() -> None:
+    other = call(OURS, args={"path": "/other"})
+    assert is_discarded(BEGUN, other, only_read=True)
+    assert not is_discarded(BEGUN, other, only_read=False)
+    assert not is_discarded(BEGUN, CALL, only_read=True)
 
 
 def test_a_call_is_surely_new_for_a_moment_after_it_was_asked_for_the_first_time() -> None:

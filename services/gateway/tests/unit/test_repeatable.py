@@ -8,6 +8,7 @@ from pml_gateway.domain.tool_calls.repeatable import (
     NotSent,
     after_unknown,
     outcome_of_attempt,
+    read_only_among,
     repeatable,
     repeatable_among,
 )
@@ -27,6 +28,14 @@ def test_of_a_program_the_repeatable_tools_are_told() -> None:
     analysis = analyzed(workflow(), tools=(READ, WRITE))
     assert repeatable_among(analysis, TOOLS.get) == ("fs:read",)
     assert repeatable_among(None, TOOLS.get) == ()
+
+
+def test_of_a_program_the_tools_that_only_read_are_told() -> None:
+    sets = WRITE.model_copy(update={"annotations": ToolAnnotations(idempotent=True)})
+    analysis = analyzed(workflow(), tools=(READ, WRITE))
+    tools = {READ.tool_id: READ, WRITE.tool_id: sets}
+    assert repeatable_among(analysis, tools.get) == ("fs:read", "fs:write")
+    assert read_only_among(analysis, tools.get) == ("fs:read",)
 
 
 UNKNOWN = ToolOutcome(status="unknown", message="it closed the connection")

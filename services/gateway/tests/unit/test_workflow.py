@@ -29,7 +29,12 @@ from services.gateway.tests.support.steps import after, approve, asking
 
 def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:
     new = workflow(ExecuteRequest(code="return 1;", args={"n": 1}, timeout=7))
-    workflow_event = Analyzed(analyzed(new), AT, repeatable_tools=("fs:read", "fs:gone"))
+    workflow_event = Analyzed(
+        analyzed(new),
+        AT,
+        repeatable_tools=("fs:read", "fs:gone"),
+        read_only_tools=("fs:read", "fs:gone"),
+    )
     running, effects = after(new, workflow_event)
     (command,) = effects
     assert isinstance(command, RunWorkflow)
@@ -38,7 +43,8 @@ def test_what_is_allowed_runs_with_a_grant_for_its_tools() -> None:
     assert (command.instrumented, command.insertions) == ("/**/return 1;", ((0, 4),))
     assert command.args == {"n": 1}
     assert command.timeout_s == 7
-    assert command.repeatable_tools == ("fs:read",)
+    assert command.repeatable_tools == command.read_only_tools == ("fs:read",)
+    assert command.begins
     assert command.grant.tools == {"fs:read": READ.definition_hash}
     assert command.grant.approved_by is None
     assert running.grant == command.grant

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -45,6 +46,15 @@ class Leave:
     """Taken over by another replica: neither acknowledge nor reject."""
 
 
+_deliveries: ContextVar[int] = ContextVar("deliveries", default=0)
+
+
+def deliveries() -> int:
+    """Return how many times the message that is being handled was delivered, this time included; 0
+    outside of a handler. A server that loses its state counts from 1 again."""
+    return _deliveries.get()
+
+
 _UNREADABLE_TRIES = 3
 """Few: only a lagging replica makes a message unreadable temporarily."""
 
@@ -82,6 +92,7 @@ class Receiver:
     ) -> Disposition:
         """Handle a delivery and publish the returned messages; errors become a disposition."""
         headers = envelope.headers
+        _deliveries.set(deliveries)  # each delivery is handled in a task of its own
         destination = names.prefix_of(consumer.message)
         with tracing.receiving("handle", consumer.message.name, destination, headers) as span:
             span.set_attribute(tracing.CONSUMER_GROUP, consumer.durable)

@@ -24,10 +24,12 @@ class RunWorkflow(Command):
 
     `insertions` are as in `ExecutionAnalyzed`: they map positions in errors to the author's source.
     `injected` are the capabilities it may call; each must be in the grant, with its hash.
-    `repeatable_tools` may be called again when a crash leaves an outcome unknown. `mocks` are the
-    tools that a dry run does not call, each with its successive results, the last one repeated.
-    The run parks at calls that the grant does not cover, and once at the first call of each
-    checkpoint. `timeout_s` excludes the time in which it is parked.
+    `repeatable_tools` may be called again when a crash leaves an outcome unknown; of these,
+    `read_only_tools` may be called before the call is in the journal. `mocks` are the tools that a
+    dry run does not call, each with its successive results, the last one repeated. The run parks at
+    calls that the grant does not cover, and once at the first call of each checkpoint. `timeout_s`
+    excludes the time in which it is parked. `begins`: no earlier command of this run exists, so at
+    the first delivery of this one there is no journal.
     """
 
     workflow_id: UUID
@@ -41,6 +43,8 @@ class RunWorkflow(Command):
     grant: Grant
     mocks: dict[str, tuple[JsonValue, ...]] = Field(default_factory=dict)
     repeatable_tools: tuple[str, ...] = ()
+    read_only_tools: tuple[str, ...] = ()
+    begins: bool = False
     checkpoints: tuple[Checkpoint, ...] = ()
     timeout_s: float = Field(gt=0)
 

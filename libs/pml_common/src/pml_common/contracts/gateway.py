@@ -83,9 +83,9 @@ class CallTool(Query):
     and attempt.
 
     `attempt` is `again` if the first one's outcome is unknown and the tool may be called again.
-    `grant_digest` identifies the run's grant. `asked_first_at` is set on the first request of the
-    executor that has stored the call's start: the call cannot have been made before. It is not set
-    on a repeated request, nor in a replay.
+    `grant_digest` identifies the run's grant. `asked_first_at` is set where the executor knows that
+    the call has not been requested before: no earlier one can have come to it. It is not set on a
+    repeated request, nor in a replay.
     """
 
     workflow_id: UUID

@@ -31,7 +31,8 @@ class TraceEventBase(Contract):
 
 
 class ToolStart(TraceEventBase):
-    """A tool call starts; stored before the call. A replay compares `tool` and `args_hash`."""
+    """A tool call starts; stored before the call unless the tool only reads. A replay compares
+    `tool` and `args_hash`."""
 
     type: Literal["tool_start"] = "tool_start"
     tool: str
@@ -40,8 +41,8 @@ class ToolStart(TraceEventBase):
 
 
 class ToolEnd(TraceEventBase):
-    """A tool call ended; stored before the code gets the outcome. `mocked`: nothing was called, in
-    a dry run."""
+    """A tool call ended; the code gets outcomes in the order of these entries. `mocked`: nothing
+    was called, in a dry run."""
 
     type: Literal["tool_end"] = "tool_end"
     tool: str

@@ -7,14 +7,15 @@ from uuid import uuid4
 
 from typing_extensions import override
 
-from pml_common.bus import names
-from pml_common.bus.errors import BusError, BusUnavailable, Fenced, MessageLost, StaleServer
+from pml_common.bus import codec, names
+from pml_common.bus.errors import BusUnavailable, Fenced, MessageLost, StaleServer
 from pml_common.bus.port import Bus, StoredMessage
 from pml_common.bus.run_journal import require_whole
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import ParkMark, RunWorkflow, TraceRecorded
 from pml_common.contracts.trace import TraceEvent
+from pml_executor.domain.entry_queue import EntryQueue
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import parked_under
 from pml_executor.ports import JournalStore
@@ -28,24 +29,40 @@ LAG_DELAYS_S = (0.1, 0.3, 1.0, 2.0, 2.0, 2.0)
 the tolerated refusals by a server that is behind."""
 
 
-class BusJournal(JournalStore):
-    """Appends in order, each append naming the last sequence seen; entries queued while one is
-    under way go with the next. An append that has begun is finished even if its caller is
-    cancelled."""
+FLUSH_AFTER_S = 0.075
+"""Time after which an entry is stored for those who watch the run, if nothing awaits it earlier."""
+_MAX_APPEND_BYTES = codec.INLINE_LIMIT // 2
+_CLOSES_WITHIN_S = 1.0
 
-    def __init__(self, bus: Bus, command: RunWorkflow) -> None:
+
+class BusJournal(JournalStore):
+    """Appends in order, each append naming the last sequence seen; one is under way at a time.
+    Entries are stored together, when an append is awaited, when there are enough of them for a
+    message, or `flush_after_s` after the first. An append that has begun is finished even if its
+    caller is cancelled."""
+
+    def __init__(
+        self, bus: Bus, command: RunWorkflow, *, flush_after_s: float = FLUSH_AFTER_S
+    ) -> None:
         self._bus = bus
         self._command = command
+        self._flush_after_s = flush_after_s
         # Unique per executor, so that the server never takes one executor's append for another's.
         self._attempt = uuid4()
         self._appends = 0
         self._last = 0
         self._journal = RunJournal()
-        self._queued: list[TraceEvent] = []
-        self._total = 0
-        self._stored = 0
+        self._queue = EntryQueue(_MAX_APPEND_BYTES)
+        self._mark: ParkMark | None = None
         self._flushing: asyncio.Task[None] | None = None
-        self._failure: BusError | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._failure: BaseException | None = None
+        self._closed = False
+
+    @override
+    def begin(self, first: TraceEvent) -> RunJournal:
+        self.note(first)
+        return self._journal
 
     @override
     async def open(self, first: TraceEvent) -> RunJournal:
@@ -62,40 +79,86 @@ class BusJournal(JournalStore):
     def sequence(self) -> int:
         return self._last
 
+    @property
     @override
-    def note(self, entry: TraceEvent) -> None:
-        self._queued.append(entry)
-        self._total += 1
+    def unstored(self) -> int:
+        return self._queue.noted - self._queue.stored
 
     @override
-    async def append(self, *entries: TraceEvent) -> None:
-        self._queued += entries
-        self._total += len(entries)
-        target = self._total
-        while self._stored < target:
-            if self._failure is not None:
-                raise self._failure
-            if self._flushing is None:
-                self._flushing = asyncio.create_task(self._flush())
-            await asyncio.shield(self._flushing)
+    def note(self, entry: TraceEvent, size: int = 0) -> None:
+        self._require_no_failure()
+        self._journal.add((entry,))
+        self._queue.put(entry, size)
+        self._flush_in_time()
+
+    @override
+    async def append(self) -> None:
+        target = self._queue.noted
+        self._require_no_failure()
+        while self._queue.stored < target or self._mark is not None:
+            await asyncio.shield(self._flush())
+            self._require_no_failure()
 
     @override
     async def mark(self, mark: ParkMark) -> None:
+        self._mark = mark
         await self.append()
-        await self._store((), mark)
         self._journal.marks.append(mark)
 
-    async def _flush(self) -> None:
-        batch, self._queued = self._queued, []
+    @override
+    async def close(self) -> None:
+        self._closed = True
+        self._stop_timer()
+        if self._failure is not None or not self.unstored:
+            return
+        storing = asyncio.create_task(self.append())
+        await asyncio.wait({storing}, timeout=_CLOSES_WITHIN_S)
+        if self.unstored:
+            workflow = self._command.workflow_id
+            log.info("workflow %s: %d entries are not stored", workflow, self.unstored)
+        if self._flushing is not None:
+            self._flushing.cancel()
+        await asyncio.gather(storing, return_exceptions=True)
+
+    def _require_no_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _flush_in_time(self) -> None:
+        if self._queue.is_full:
+            self._flush()
+        elif self._timer is None and self._flushing is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._flush_after_s, self._flush)
+
+    def _flush(self) -> asyncio.Task[None]:
+        """Begin the next append; return it, or the one that is under way."""
+        self._stop_timer()
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._store_next(), name="append")
+            self._flushing.add_done_callback(_retrieve_error)
+        return self._flushing
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _store_next(self) -> None:
+        batch = self._queue.take()
+        mark = self._mark if self._queue.is_empty else None
         try:
-            await self._store(batch)
-        except BusError as error:
-            self._failure = error  # raised to those that wait, or append next
-        else:
-            self._stored += len(batch)
-            self._journal.add(batch)
+            await self._store(batch, mark)
+        except BaseException as error:
+            self._failure = error  # raised to those that wait, and that come next
+            raise
         finally:
             self._flushing = None
+        self._queue.stored += len(batch)
+        if mark is not None:
+            self._mark = None
+        if not self._queue.is_empty and not self._closed:
+            self._flush_in_time()
 
     async def _take_over(self) -> None:
         """Read the journal and fence its earlier writer by an empty append. A run that has ended,
@@ -180,3 +243,9 @@ class BusJournal(JournalStore):
             mark=mark,
             previous=self._last,
         )
+
+
+def _retrieve_error(append: asyncio.Task[None]) -> None:
+    """Mark the error of an append as seen: the journal keeps it."""
+    if not append.cancelled():
+        append.exception()

@@ -52,7 +52,13 @@ from pml_executor.ports import (
 
 @dataclass
 class Attempt:
-    """One attempt at one run."""
+    """One attempt at one run. If it `is_first`, none before it came further than the journal.
+
+    Before a call that may change something, everything so far is stored: its start, so that it is
+    made at most once, and what led to it, so that a replay comes to the same call. A call that only
+    reads waits for nothing, unless the outcomes so far may come in another order when the program
+    runs again from what is stored: then the program might make another call instead.
+    """
 
     command: RunWorkflow
     deps: RunDependencies
@@ -60,6 +66,7 @@ class Attempt:
     journal: RunJournal
     sandbox: Sandbox
     time: RunTime
+    is_first: bool
 
     def __post_init__(self) -> None:
         self._allowance = Allowance(self.deps.limits)
@@ -71,6 +78,7 @@ class Attempt:
         self._grant_digest = self.command.grant.digest()
         self._pending = PendingCalls(self.command, self.journal, self.sandbox)
         self._under_way: set[asyncio.Task[None]] = set()
+        self._order_open_until = 0
         self._is_over = False
         self._completed = False
 
@@ -138,7 +146,8 @@ class Attempt:
         if message.id in self._calls:
             error = WorkflowError(kind="rejected", message="the program forged a call")
             raise RunEnded(error)
-        self._allowance.call(node_id, len(to_json(message.args)))
+        size = len(to_json(message.args))
+        self._allowance.call(node_id, size)
         call = self.journal.call(node_id, message.tool, message.args)
         refused = refused_call(self.command, message.tool, node_id)
         if refused is not None:
@@ -156,7 +165,7 @@ class Attempt:
         if start is None:  # queued here, so that the journal has entries in the program's order
             parent = self._capability_calls.trace_of(message.within)
             start = events.call_started(self.command, call, parent, self.deps.now())
-            self.store.note(start)
+            self.store.note(start, size)
         making = calls.create_task(self._make(call, start, message))
         self._under_way.add(making)
         making.add_done_callback(self._under_way.discard)
@@ -174,32 +183,37 @@ class Attempt:
         now = self.deps.now()
         match message:
             case Entered():
-                self._allowance.nested(message.node, len(to_json(message.args)))
+                size = len(to_json(message.args))
+                self._allowance.nested(message.node, size)
                 entry = self._capability_calls.enter(message, now)
                 called = self.command.injected[message.capability]
                 self._hold(message.node, f"cap:{called.name}", message.args)
             case Left():
-                self._allowance.store(len(to_json(message.value)))
+                size = len(to_json(message.value))
+                self._allowance.store(size)
                 entry = self._capability_calls.leave(message.id, Ending(result=message.value), now)
             case Failed():
+                size = 0
                 ending = Ending(error=self._failure(message, message.id))
                 entry = self._capability_calls.leave(message.id, ending, now)
         if entry is not None:
-            self.store.note(entry)
+            self.store.note(entry, size)
 
     def _on_notes(self, message: Noted) -> None:
         now = self.deps.now()
         for note in message.notes:
-            self._allowance.note(len(to_json(note)))
+            size = len(to_json(note))
+            self._allowance.note(size)
             trace = self._capability_calls.trace_of(note.within)
             entry = events.noted(trace, self.journal, note, now)
             if entry is not None:
-                self.store.note(entry)
+                self.store.note(entry, size)
 
     async def _make(self, call: Call, start: ToolStart, message: CallMade) -> None:
-        """Store the start, make the call, store the end, in this order. A call that the gateway
-        wants approved was not made and has no end."""
-        await self.store.append()
+        """Make the call, once what it must follow is stored, and note its end. A call that the
+        gateway wants approved was not made and has no end."""
+        if self._must_wait(call):
+            await self.store.append()
         mock = mock_of(self.command, start, self.journal.entries)
         outcome = mock or await self._call_tool(call, start)
         if outcome.status == "ask":
@@ -208,8 +222,17 @@ class Attempt:
         outcome, size = bounded_outcome(outcome, self.deps.limits.max_message_bytes)
         self._allowance.store(size)
         ended = events.call_ended(start, outcome, self.deps.now(), mocked=mock is not None)
-        await self.store.append(ended)
+        self.store.note(ended, size)
+        if len(self._under_way) > 1:
+            self._order_open_until = len(self.journal.entries)
         self._deliver()
+
+    def _must_wait(self, call: Call) -> bool:
+        """Whether all entries so far are to be stored before the call is made."""
+        if call.tool in self.command.mocks:
+            return False
+        stored = len(self.journal.entries) - self.store.unstored
+        return call.tool not in self.command.read_only_tools or self._order_open_until > stored
 
     async def _call_tool(self, call: Call, start: ToolStart) -> ToolOutcome:
         outcome = await self._request_call(call, start)
@@ -224,7 +247,19 @@ class Attempt:
         self, call: Call, start: ToolStart, *, again: bool = False
     ) -> ToolOutcome:
         timeout_s = min(self.time.remaining(), self.deps.limits.tool_timeout_s)
-        asked = call_query(self.command, call, self._grant_digest, timeout_s, start.ts, again=again)
+        # Another executor may have requested what only reads without leaving a trace of it.
+        is_new = call.start is None and (
+            self.is_first or call.tool not in self.command.read_only_tools
+        )
+        asked = call_query(
+            self.command,
+            call,
+            self._grant_digest,
+            timeout_s,
+            start.ts,
+            is_new=is_new,
+            again=again,
+        )
         try:
             return await self.deps.tools.call(asked)
         except GatewayUnreachable as error:

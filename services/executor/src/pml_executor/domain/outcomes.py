@@ -20,16 +20,16 @@ def call_query(
     timeout_s: float,
     started: float,
     *,
+    is_new: bool,
     again: bool = False,
 ) -> CallTool:
     """Build the query to the gateway; `again` where the first outcome of a repeatable call is
     unknown.
 
-    If this executor stored the call's start, no other has requested it, unless the executor was
-    suspended since: `asked_first_at` is when the call `started`, in Unix milliseconds, before that
-    was stored.
+    A call that `is_new` has not been requested by any executor, unless this one was suspended
+    since: `asked_first_at` is when the call `started`, in Unix milliseconds, before any wait.
     """
-    is_first = call.start is None and not again
+    is_first = is_new and not again
     return CallTool(
         scope=command.scope,
         workflow_id=command.workflow_id,

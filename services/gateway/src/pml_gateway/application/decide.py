@@ -10,7 +10,7 @@ from pml_common.contracts.scope import Scope
 from pml_gateway.application.server_listings import wait_for_listings
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
-from pml_gateway.domain.tool_calls.repeatable import repeatable_among
+from pml_gateway.domain.tool_calls.repeatable import read_only_among, repeatable_among
 from pml_gateway.domain.workflow.approval import Decide, agreed_on, answerable, with_shown
 from pml_gateway.domain.workflow.events import Decided
 from pml_gateway.domain.workflow.parking import denied_calls, wanted_calls
@@ -63,6 +63,7 @@ class Decisions:
             reason=decide.reason,
             replan=decide.decision == "replan",
             repeatable_tools=repeatable_among(analysis, self.tools.find),
+            read_only_tools=read_only_among(analysis, self.tools.find),
             covers=decide.covers,
             verdicts=verdicts,
             forbidden=denied_now(analysis, verdicts) or denied_calls(parked, verdicts),

@@ -13,7 +13,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import ResolveCapability
 from pml_common.contracts.scope import Scope
 from pml_gateway.application.server_listings import absent_servers, require_listings
-from pml_gateway.domain.tool_calls.repeatable import repeatable_among
+from pml_gateway.domain.tool_calls.repeatable import read_only_among, repeatable_among
 from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed
 from pml_gateway.domain.workflow.verdicts import tools_named, verdicts_of
 from pml_gateway.domain.workflow.workflow import Workflow
@@ -46,6 +46,7 @@ class Rulings:
                 at=self.now(),
                 name_holder=holder,
                 repeatable_tools=repeatable_among(analysis, self.tools.find),
+                read_only_tools=read_only_among(analysis, self.tools.find),
                 verdicts=verdicts_of(policies, named, self.tools.find, dry_run),
             )
 

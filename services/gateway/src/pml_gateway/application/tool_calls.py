@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -23,18 +23,19 @@ from pml_gateway.application.run_cache import RunBeingCancelled, RunCache, call_
 from pml_gateway.application.server_listings import never_listed
 from pml_gateway.domain.tool_calls.call_ruling import Listed, Ruling, Run, ruling, with_results
 from pml_gateway.domain.tool_calls.ledger import (
-    MISUSED,
     Answer,
     CallAgain,
     Entry,
     Wait,
     fingerprint,
     is_certainly_new,
+    is_discarded,
     judge,
 )
 from pml_gateway.domain.tool_calls.repeatable import (
     NotSent,
     after_unknown,
+    only_reads,
     outcome_of_attempt,
     repeatable,
 )
@@ -42,7 +43,6 @@ from pml_gateway.ports import CallLedger, KnownTools
 
 log = logging.getLogger(__name__)
 _tracer = trace.get_tracer(__name__)
-
 _GRACE = timedelta(seconds=10)
 """Time after its timeout for which a call may still be storing its outcome."""
 
@@ -50,19 +50,10 @@ _ANSWER_WITHIN_S = 4.0
 """Time after its timeout within which a call is answered, even if its outcome is not stored yet."""
 
 _STORE_AGAIN_S = 0.5
-
 _NOT_RUNNING = "its workflow is not running, or not under the grant that the call names"
 
 _MAX_OCCURRENCES = 1000
 """Of a node: as many calls as a run may make."""
-
-
-@dataclass(frozen=True)
-class _CallInProgress:
-    """A call being made in this process, shared by all requests for it meanwhile."""
-
-    fingerprint: str
-    outcome: asyncio.Task[ToolOutcome]
 
 
 class ToolCalls:
@@ -83,7 +74,7 @@ class ToolCalls:
         self._runs = runs
         self._policy_of = policy_of
         self._now = now
-        self._in_progress: dict[tuple[Scope, UUID], _CallInProgress] = {}
+        self._in_progress: dict[tuple[Scope, UUID, str], asyncio.Task[ToolOutcome]] = {}
         self._under_way: dict[asyncio.Timeout, tuple[Scope, UUID]] = {}
 
     async def on_call_tool(self, call: CallTool) -> ToolOutcome:
@@ -92,20 +83,19 @@ class ToolCalls:
         run = await self._run_of(call)
         if run is None:
             return ToolOutcome(status="refused", message=_NOT_RUNNING)
-        key, mark = (call.scope, call.idempotency_key), fingerprint(call)
+        mark = fingerprint(call)
+        key = call.scope, call.idempotency_key, mark
         current = self._in_progress.get(key)
         if current is None:
-            task = asyncio.create_task(self._make(call, mark, run), name=f"call {call.tool}")
-            current = self._in_progress[key] = _CallInProgress(mark, task)
-            task.add_done_callback(lambda task: self._finished(key, task))
-        if current.fingerprint != mark:
-            return MISUSED
+            current = asyncio.create_task(self._make(call, mark, run), name=f"call {call.tool}")
+            self._in_progress[key] = current
+            current.add_done_callback(lambda task: self._finished(key, task))
         # A cancelled request must not cancel the call: the next request joins it.
-        done, _ = await asyncio.wait({current.outcome}, timeout=call.timeout_s + _ANSWER_WITHIN_S)
+        done, _ = await asyncio.wait({current}, timeout=call.timeout_s + _ANSWER_WITHIN_S)
         if not done:
             message = f"{call.tool} was called; its outcome is not stored yet"
             raise QueryFailed("unavailable", message)
-        return current.outcome.result()
+        return current.result()
 
     def is_calling(self, scope: Scope, workflow_id: str) -> bool:
         """Whether this process is making a call of this run."""
@@ -120,12 +110,12 @@ class ToolCalls:
 
     async def close(self) -> None:
         """Cancel all calls in progress; a repeated request finds them in the ledger."""
-        tasks = [current.outcome for current in self._in_progress.values()]
+        tasks = list(self._in_progress.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _finished(self, key: tuple[Scope, UUID], task: asyncio.Task[ToolOutcome]) -> None:
+    def _finished(self, key: tuple[Scope, UUID, str], task: asyncio.Task[ToolOutcome]) -> None:
         del self._in_progress[key]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.info("%s: %s", task.get_name(), error)
@@ -151,9 +141,9 @@ class ToolCalls:
             outcome = await self._begin(call, entry, run)
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
-        if outcome is None:
-            outcome = await self._call_until_run_ends(call, deadline)
-            outcome = await self._store(call, entry, outcome)
+        if isinstance(outcome, Entry):
+            made = await self._call_until_run_ends(call, deadline)
+            outcome = await self._store(call, outcome, made)
         if outcome.status == "ok" and run.grant.bound:
             run.keep(call.node_id, outcome.result, len(to_json(outcome.result)))
         return outcome
@@ -196,10 +186,9 @@ class ToolCalls:
         message = f"the run ended while {call.tool} was being called; the call was cancelled"
         return ToolOutcome(status="unknown", message=message)
 
-    async def _begin(self, call: CallTool, entry: Entry, run: Run) -> ToolOutcome | None:
-        """Return the outcome where the call is not to be made; None: it is ours to make.
-
-        The beginning of a call is stored only where it must not be made again.
+    async def _begin(self, call: CallTool, entry: Entry, run: Run) -> ToolOutcome | Entry:
+        """Return the outcome where the call is not to be made, else the entry under which its
+        outcome is stored. The beginning of a call is stored only where it must not be made again.
         """
         absent = self._absent(call)
         why_not = await self._ruling(call, run)
@@ -207,14 +196,18 @@ class ToolCalls:
             why_not = await self._why_not_again(call, entry)
         again = why_not is None and entry.repeatable
         if again and is_certainly_new(call, self._now()):
-            return None
+            return entry
         only_look = again or why_not is not None
         known = await (self._ledger.find(call) if only_look else self._ledger.begin(call, entry))
+        only_read = known is not None and only_reads(self._tools.find(known.tool))
+        if known is not None and is_discarded(known, call, only_read=only_read):
+            entry = replace(entry, replaces=known.fingerprint)
+            known = None if only_look else await self._ledger.begin(call, entry)
         if known is None and absent is not None and why_not is not None:
             return absent
         if known is not None:
             return await self._judge(call, known, entry, again=again)
-        return None if why_not is None else ToolOutcome(status=why_not.status, message=why_not.why)
+        return entry if why_not is None else ToolOutcome(status=why_not.status, message=why_not.why)
 
     async def _why_not_again(self, call: CallTool, entry: Entry) -> Ruling | None:
         """Return why a call is not made a second time, or None: its tool does not allow that, or
@@ -253,8 +246,9 @@ class ToolCalls:
 
     async def _judge(
         self, call: CallTool, known: Entry, entry: Entry, *, again: bool
-    ) -> ToolOutcome | None:
-        """Return the outcome of a call that was begun before; None: it is ours to make again."""
+    ) -> ToolOutcome | Entry:
+        """Return the outcome of a call that was begun before, or the entry where it is ours to make
+        again."""
         verdict = judge(
             known,
             call,
@@ -266,7 +260,7 @@ class ToolCalls:
             case Answer(outcome):
                 return outcome
             case CallAgain(previous) if await self._ledger.take_over(call, entry, previous):
-                return None
+                return entry
             case Wait() | CallAgain():
                 raise QueryFailed("unavailable", f"{call.tool} is being called by another gateway")
 

@@ -20,7 +20,10 @@ async def on_cancel_run(command: CancelRun, deps: RunDependencies) -> Sequence[M
         journal = await store.open(events.run_started(run, deps.now()))
         if not journal.closed:
             ending = cancelled(command, journal.entries)
-            await store.append(events.run_ended(run, ending, effective_start(journal), deps.now()))
+            store.note(events.run_ended(run, ending, effective_start(journal), deps.now()))
+            await store.append()
     except Fenced as error:
         raise Retryable(str(error)) from error
+    finally:
+        await store.close()
     return [finished(run, journal.entries, store.sequence)]

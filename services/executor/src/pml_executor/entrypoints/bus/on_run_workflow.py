@@ -31,22 +31,39 @@ from pml_executor.ports import (
 )
 
 
-async def on_run_workflow(command: RunWorkflow, deps: RunDependencies) -> Sequence[Message]:
+async def on_run_workflow(
+    command: RunWorkflow, deps: RunDependencies, *, redelivered: bool
+) -> Sequence[Message]:
     """Run the program, or replay and finish it. Return `run-finished` or `workflow-parked`; for a
     run that has ended, or was parked under this same command, the same message again.
+
+    A command that begins a run and is not `redelivered` is taken to be the first attempt: its
+    program starts at once. If it is not, the first append is refused.
 
     Raises Fenced when another executor has taken the run over and will finish it.
     """
     store = deps.open_journal(command)
-    journal = await store.open(events.run_started(command, deps.now()))
+    try:
+        return await _handle(command, deps, store, is_first=command.begins and not redelivered)
+    finally:
+        await store.close()
+
+
+async def _handle(
+    command: RunWorkflow, deps: RunDependencies, store: JournalStore, *, is_first: bool
+) -> Sequence[Message]:
+    first = events.run_started(command, deps.now())
+    journal = store.begin(first) if is_first else await store.open(first)
     wanted = parked_under(command, journal.marks)
     if not wanted and not journal.closed:
-        if is_parked(journal.marks):
+        resumes = is_parked(journal.marks)
+        if resumes:
             await store.mark(ParkMark(command_id=command.command_id, ts=deps.now()))
-        ending = await _ending(command, deps, store, journal)
+        ending = await _ending(command, deps, store, journal, is_first=is_first or resumes)
         now = deps.now()
         if isinstance(ending, Ending):
-            await store.append(events.run_ended(command, ending, effective_start(journal), now))
+            store.note(events.run_ended(command, ending, effective_start(journal), now))
+            await store.append()
         else:
             wanted = ending
             await store.mark(park_mark(command, wanted, now))
@@ -56,7 +73,12 @@ async def on_run_workflow(command: RunWorkflow, deps: RunDependencies) -> Sequen
 
 
 async def _ending(
-    command: RunWorkflow, deps: RunDependencies, store: JournalStore, journal: RunJournal
+    command: RunWorkflow,
+    deps: RunDependencies,
+    store: JournalStore,
+    journal: RunJournal,
+    *,
+    is_first: bool,
 ) -> Ending | tuple[WantedCall, ...]:
     """Run the program and return the run's ending, or the calls at which it parks."""
     refused = refused_run(command, datetime.fromtimestamp(deps.now() / 1000, UTC))
@@ -68,9 +90,9 @@ async def _ending(
     try:
         owner, realm = process_owner(command), suits_realm(command)
         async with time_limit(time), deps.pool.lease(owner, realm=realm) as sandbox:
-            return await Attempt(command, deps, store, journal, sandbox, time).run()
+            attempt = Attempt(command, deps, store, journal, sandbox, time, is_first=is_first)
+            return await attempt.run()
     except TimeIsUp:
-        await store.append()
         done = calls_made(task_results(journal.entries))
         message = f"the run took longer than the {command.timeout_s:g} s it had. {done}"
         return Ending(error=WorkflowError(kind="timeout", message=message))

@@ -21,8 +21,11 @@ class MemoryCallLedger(CallLedger):
 
     @override
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
-        known = self.entries.setdefault(_key(call), entry)
-        return None if known is entry else known
+        known = self.entries.get(_key(call))
+        if known is not None and known.fingerprint != entry.replaces:
+            return known
+        self.entries[_key(call)] = _stored(call, entry)
+        return None
 
     @override
     async def find(self, call: CallTool) -> Entry | None:
@@ -38,9 +41,14 @@ class MemoryCallLedger(CallLedger):
 
     @override
     async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
-        known = self.entries.setdefault(_key(call), entry)
-        self.entries[_key(call)] = replace(known, outcome=known.outcome or outcome)
-        return known.outcome or outcome
+        known = self.entries.get(_key(call))
+        if known is not None and known.fingerprint != entry.replaces:
+            if known.fingerprint != entry.fingerprint:
+                return outcome
+            if known.outcome is not None:
+                return known.outcome
+        self.entries[_key(call)] = replace(_stored(call, entry), outcome=outcome)
+        return outcome
 
     @override
     async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:
@@ -57,6 +65,10 @@ class MemoryCallLedger(CallLedger):
         for key, entry in list(self.entries.items()):
             if entry.deadline < older_than:
                 del self.entries[key]
+
+
+def _stored(call: CallTool, entry: Entry) -> Entry:
+    return replace(entry, tool=call.tool, replaces=None)
 
 
 def _key(call: CallTool) -> tuple[Scope, UUID]:

@@ -40,7 +40,8 @@ class PostgresCallLedger(CallLedger):
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
         try:
             async with connection(self._pool) as conn:
-                begun = await conn.fetchval(_SQL["begin-call"], *_columns(call, entry))
+                columns = (*_columns(call, entry), entry.replaces)
+                begun = await conn.fetchval(_SQL["begin-call"], *columns)
         except StorageUnavailable:
             self._add_unconfirmed(call, entry)
             raise
@@ -66,7 +67,7 @@ class PostgresCallLedger(CallLedger):
         if row is None:
             return None
         outcome = from_json(ToolOutcome, row["outcome"])
-        return Entry(row["fingerprint"], row["owner"], row["deadline"], outcome)
+        return Entry(row["fingerprint"], row["owner"], row["deadline"], outcome, tool=row["tool"])
 
     @override
     async def take_over(self, call: CallTool, entry: Entry, previous: UUID) -> bool:
@@ -78,11 +79,14 @@ class PostgresCallLedger(CallLedger):
 
     @override
     async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
-        columns = (*_columns(call, entry), outcome.model_dump_json(), entry.repeatable)
+        outcome_columns = (outcome.model_dump_json(), entry.repeatable, entry.replaces)
+        columns = (*_columns(call, entry), *outcome_columns)
         async with connection(self._pool) as conn:
             settled = await conn.fetchval(_SQL["settle-call"], *columns)
         known = None if settled is not None else await self.find(call)
-        return (known.outcome if known else None) or outcome
+        if known is None or known.fingerprint != entry.fingerprint:
+            return outcome
+        return known.outcome or outcome
 
     @override
     async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:

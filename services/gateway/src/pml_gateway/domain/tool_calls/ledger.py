@@ -12,13 +12,17 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 @dataclass(frozen=True)
 class Entry:
     """A call that was begun: the gateway process that owns it, its deadline, and its outcome once
-    that is known. The outcome of a `repeatable` one is stored without waiting for the disk."""
+    that is known. The outcome of a `repeatable` one is stored without waiting for the disk. `tool`
+    is that of a stored entry. An entry that `replaces` another is stored in its place: that has
+    this fingerprint."""
 
     fingerprint: str
     owner: UUID
     deadline: datetime
     outcome: ToolOutcome | None = None
     repeatable: bool = False
+    tool: str = ""
+    replaces: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,13 @@ def is_certainly_new(call: CallTool, now: datetime) -> bool:
     so recently that it has not turned to another gateway meanwhile."""
     asked = call.asked_first_at
     return asked is not None and abs(now - asked) < _ASKED_JUST_NOW
+
+
+def is_discarded(entry: Entry, call: CallTool, *, only_read: bool) -> bool:
+    """Whether an entry is that of another call, made by an execution of which the journal kept
+    nothing: its executor died, and the program, run again, makes this call instead. Only a call
+    that only reads is made before the journal has it."""
+    return only_read and entry.fingerprint != fingerprint(call)
 
 
 def judge(

@@ -13,9 +13,12 @@ class NotSent(ToolOutcome):
 
 def repeatable(tool: ToolDefinition | None) -> bool:
     """Whether a call of it may be made again if the outcome of the first one is unknown."""
-    if tool is None:
-        return False
-    return bool(tool.annotations.read_only or tool.annotations.idempotent)
+    return only_reads(tool) or (tool is not None and bool(tool.annotations.idempotent))
+
+
+def only_reads(tool: ToolDefinition | None) -> bool:
+    """Whether a call of it changes nothing."""
+    return tool is not None and bool(tool.annotations.read_only)
 
 
 def repeatable_among(
@@ -26,6 +29,15 @@ def repeatable_among(
         return ()
     tools = (tool.tool for tool in analysis.decision.tools)
     return tuple(tool_id for tool_id in tools if repeatable(find(tool_id)))
+
+
+def read_only_among(
+    analysis: ExecutionAnalyzed | None, find: Callable[[str], ToolDefinition | None]
+) -> tuple[str, ...]:
+    """Return the tools of an analysed program that only read."""
+    return tuple(
+        tool_id for tool_id in repeatable_among(analysis, find) if only_reads(find(tool_id))
+    )
 
 
 def after_unknown(first: ToolOutcome, second: ToolOutcome) -> ToolOutcome:
@@ -45,10 +57,9 @@ def outcome_of_attempt(
     """Return the outcome of a call. If nothing was sent now, but may have been earlier, the outcome
     is unknown: earlier by a first attempt, or by this one if it was asked for before and its
     beginning was not stored. A call that only reads has had no effect in any case."""
-    reads = tool is not None and bool(tool.annotations.read_only)
     was_stored = not repeatable(tool)
     is_first = call.attempt == "first" and (was_stored or call.asked_first_at is not None)
-    if is_first or reads or not isinstance(outcome, NotSent):
+    if is_first or only_reads(tool) or not isinstance(outcome, NotSent):
         return outcome
     message = f"{call.tool} was called, and it is unknown whether it took effect"
     return after_unknown(ToolOutcome(status="unknown", message=message), outcome)

@@ -15,13 +15,14 @@ from pml_gateway.domain.workflow.verdicts import NO_VERDICTS, Verdicts
 @dataclass(frozen=True)
 class Analyzed:
     """The program was analysed. `name_holder` is another capability that has the wanted name;
-    `repeatable_tools` may be called again if the outcome of a call is unknown; `verdicts` are the
-    gateway's own."""
+    `repeatable_tools` may be called again if the outcome of a call is unknown, `read_only_tools`
+    change nothing; `verdicts` are the gateway's own."""
 
     analysis: ExecutionAnalyzed
     at: datetime
     name_holder: UUID | None = None
     repeatable_tools: tuple[str, ...] = ()
+    read_only_tools: tuple[str, ...] = ()
     verdicts: Verdicts = NO_VERDICTS
 
 
@@ -68,6 +69,7 @@ class Decided:
     reason: str | None = None
     replan: bool = False
     repeatable_tools: tuple[str, ...] = ()
+    read_only_tools: tuple[str, ...] = ()
     covers: Covers = "calls"
     verdicts: Verdicts = NO_VERDICTS
     forbidden: str | None = None
@@ -81,6 +83,7 @@ class Cancelled:
     at: datetime
     reason: str | None = None
     repeatable_tools: tuple[str, ...] = ()
+    read_only_tools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,7 @@ class Due:
     at: datetime
     repeatable_tools: tuple[str, ...] = ()
     without_bus: timedelta = timedelta(0)
+    read_only_tools: tuple[str, ...] = ()
 
 
 WorkflowEvent = Analyzed | NotAnalyzed | Parked | Decided | Cancelled | RunEnded | GivenUp | Due

@@ -36,7 +36,8 @@ def granted(
 def run_command(
     workflow: Workflow, analysis: ExecutionAnalyzed, grant: Grant, now: CommandCause
 ) -> RunWorkflow:
-    """Build the command for the run under this grant; built again, it is the same."""
+    """Build the command for the run under this grant; built again, it is the same, but for whether
+    the run may have begun before."""
     return RunWorkflow(
         scope=workflow.scope,
         command_id=workflow.run_command_id,
@@ -51,6 +52,8 @@ def run_command(
         grant=grant,
         mocks=mocks_of(analysis.decision, workflow.requested.dry_run),
         repeatable_tools=tuple(tool for tool in now.repeatable_tools if tool in grant.tools),
+        read_only_tools=tuple(tool for tool in now.read_only_tools if tool in grant.tools),
+        begins=workflow.parked is None and isinstance(now, Analyzed | Decided),
         checkpoints=checkpoints(workflow.requested.layers, analysis),
         timeout_s=workflow.timeout_s,
     )

@@ -6,7 +6,7 @@ from time import monotonic
 
 from pml_common.outages import Outage, downtime_since, no_outages
 from pml_gateway.application.workflow_service import WorkflowService
-from pml_gateway.domain.tool_calls.repeatable import repeatable_among
+from pml_gateway.domain.tool_calls.repeatable import read_only_among, repeatable_among
 from pml_gateway.domain.workflow.events import Due
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.domain.workflow.workflow_state import waiting_since
@@ -29,7 +29,8 @@ async def on_due(
         repeatable = repeatable_among(workflow.analysis, tools.find)
         waited = (at - waiting_since(workflow)).total_seconds()
         without_bus = timedelta(seconds=downtime_since(away, here - waited))
-        return workflows.advance(workflow, Due(at, repeatable, without_bus))
+        due = Due(at, repeatable, without_bus, read_only_among(workflow.analysis, tools.find))
+        return workflows.advance(workflow, due)
 
     for scope, workflow_id in await store.due(at, _MOST_AT_ONCE):
         await workflows.step(scope, workflow_id, step)

@@ -1,14 +1,19 @@
 -- name: begin-call
+-- An entry with the fingerprint $11 is replaced: its call only read, and is no part of the run.
 INSERT INTO tool_call (
     org, project, idempotency_key, workflow_id, node_id, occurrence, tool,
     fingerprint, owner, deadline
 )
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-ON CONFLICT DO NOTHING
+ON CONFLICT (org, project, idempotency_key) DO UPDATE
+SET
+    tool = excluded.tool, fingerprint = excluded.fingerprint, owner = excluded.owner,
+    begun_at = now(), deadline = excluded.deadline, outcome = NULL, ended_at = NULL
+WHERE tool_call.fingerprint = $11
 RETURNING idempotency_key
 
 -- name: get-call
-SELECT fingerprint, owner, deadline, outcome
+SELECT tool, fingerprint, owner, deadline, outcome
 FROM tool_call
 WHERE org = $1 AND project = $2 AND idempotency_key = $3
 
@@ -25,7 +30,8 @@ RETURNING idempotency_key
 
 -- name: settle-call
 -- Keeps an outcome once, of a call that was begun here or of one that needed no beginning. What may
--- be called again ($12) does not wait for the disk: a server that falls loses 0.6 s of it.
+-- be called again ($12) does not wait for the disk: a server that falls loses 0.6 s of it. An entry
+-- with the fingerprint $13 is replaced; one of any other call under the same key stays.
 WITH durability AS (
     SELECT set_config(
         'synchronous_commit',
@@ -40,8 +46,12 @@ INSERT INTO tool_call (
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now()
 FROM durability
 ON CONFLICT (org, project, idempotency_key) DO UPDATE
-SET outcome = excluded.outcome, ended_at = excluded.ended_at
-WHERE tool_call.outcome IS NULL
+SET
+    tool = excluded.tool, fingerprint = excluded.fingerprint, owner = excluded.owner,
+    deadline = excluded.deadline, outcome = excluded.outcome, ended_at = excluded.ended_at
+WHERE
+    (tool_call.outcome IS NULL AND tool_call.fingerprint = excluded.fingerprint)
+    OR tool_call.fingerprint = $13
 RETURNING idempotency_key
 
 -- name: forget-calls

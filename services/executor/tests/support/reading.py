@@ -1,0 +1,66 @@
+"""Programs that read and write, the appends of their runs, and a bus that stores nothing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from pydantic import JsonValue
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import TRACE_RECORDED
+from pml_common.contracts.executor import RunWorkflow, TraceRecorded
+from pml_common.contracts.tool import JsonObject
+from pml_executor.adapters.memory_sandbox import ProgramApi
+from services.executor.tests.support.builders import make_command
+
+READ, WRITE = "fs:read", "fs:write"
+Program = Callable[[ProgramApi, JsonObject], Awaitable[JsonValue]]
+
+
+def calls(*tools: str) -> Program:
+    """Build a program that makes these calls in turn."""
+
+    async def program(api: ProgramApi, args: JsonObject) -> JsonValue:
+        for number, tool in enumerate(tools):
+            await api.call(f"n{number}", tool, {"number": number})
+        return "done"
+
+    return program
+
+
+async def at_once_then_one(api: ProgramApi, args: JsonObject) -> JsonValue:
+    await asyncio.gather(*(api.call("n1", READ, {"at": n}) for n in range(3)))
+    return await api.call("n2", READ)
+
+
+PROGRAMS: dict[str, Program] = {
+    "read": calls(READ),
+    "ten reads": calls(*[READ] * 10),
+    "write": calls(WRITE),
+    "reads and a write": calls(READ, READ, WRITE, READ),
+    "writes": calls(WRITE, WRITE, WRITE),
+    "at once": at_once_then_one,
+}
+
+
+def reading(code: str) -> RunWorkflow:
+    """Build the command of a run in which only `fs:read` changes nothing."""
+    return make_command(code, read_only_tools=[READ])
+
+
+async def appends(bus: MemoryBus, command: RunWorkflow) -> Sequence[Sequence[str]]:
+    """Return the types of the entries of each append."""
+    stored = await bus.history(command.scope, str(command.workflow_id), of=TRACE_RECORDED)
+    messages = [each.message for each in stored]
+    return [[e.type for e in m.entries] for m in messages if isinstance(m, TraceRecorded)]
+
+
+class Deaf(MemoryBus):
+    """A bus that stores nothing and does not answer, as for a dead executor."""
+
+    def __init__(self, bus: MemoryBus) -> None:
+        super().__init__(bus.broker)
+
+    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+        await asyncio.Event().wait()
+        raise AssertionError

@@ -61,7 +61,9 @@ async def test_the_realm_holds_and_the_next_one_is_as_new(attack: Hostile, pool:
 async def run(pool: RealmPool, code: str, timeout_s: float = GENEROUS_S) -> RunFinished:
     """Run a program in a realm."""
     deps = make_dependencies(MemoryBus(), pool, MemoryTools())
-    (fact,) = await on_run_workflow(make_command(TOOLS + code, timeout_s=timeout_s), deps)
+    (fact,) = await on_run_workflow(
+        make_command(TOOLS + code, timeout_s=timeout_s), deps, redelivered=False
+    )
     assert isinstance(fact, RunFinished)
     return fact
 

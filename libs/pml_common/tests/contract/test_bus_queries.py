@@ -10,12 +10,15 @@ import pytest
 from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
+from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import QueryErrorCode, QueryFailed, Rejected
 from pml_common.bus.identity import all_services_identity
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.memory_broker import MemoryPayloads
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalyzeProgram, ProgramAnalysis
 from pml_common.contracts.base import Query
-from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.catalog import QueryType, Service
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
@@ -264,3 +267,24 @@ def test_the_signature_of_another_reply_is_not_believed(other: str) -> None:
         codec.require_reply_signature(
             catalog.ANALYZE, query, Envelope("", reply, headers), identity
         )
+
+
+@pytest.mark.parametrize("other", ["nonce", "query", "service", "none"])
+async def test_a_query_that_its_client_has_not_signed_is_not_believed(other: str) -> None:
+    bus = MemoryBus()
+    receiver = Receiver(MemoryPayloads(bus.broker), all_services_identity(), bus.publish)
+    client: Service = "executor" if other == "service" else "gateway"
+    signed_by = replace(catalog.ANALYZE, clients=(client,))
+    query = await receiver.seal_query(signed_by, analysis_request(), {})
+    match other:
+        case "nonce":
+            query = replace(query, headers={**query.headers, codec.NONCE: "2"})
+        case "query":
+            query = replace(query, data=query.data.replace(b"return 1", b"return 2"))
+        case "none":
+            query = replace(query, headers={})
+        case _:
+            pass
+    with pytest.raises(QueryFailed, match="not believed") as failed:
+        await receiver.answer(catalog.ANALYZE, _no_analysis, query, {})
+    assert failed.value.code == "invalid"

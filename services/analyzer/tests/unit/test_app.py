@@ -9,6 +9,7 @@ from pml_analyzer.app import serve
 from pml_analyzer.settings import AnalyzerSettings
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
+from pml_common.contracts import ids
 from pml_common.contracts.analyzer import (
     AnalysisRejected,
     AnalyzeProgram,
@@ -73,7 +74,12 @@ async def test_a_program_is_analysed_before_its_request_is_stored(
         reply = await _analysis(gateway, request)
         [published] = await gateway.history(SCOPE, request.entity, of=EXECUTION_ANALYZED)
         refused = await _analysis(gateway, requested("const = 1;"))
-    assert reply.analyzed == published.message
+    assert isinstance(published.message, ExecutionAnalyzed)
+    assert reply.analyzed is not None
+    assert reply.analyzed.event_id == ids.effect_id(request.event_id, "execution-analyzed")
+    assert published.message.event_id != reply.analyzed.event_id
+    same = {"event_id": reply.analyzed.event_id}
+    assert published.message.model_copy(update=same) == reply.analyzed
     assert reply.rejected is None
     assert refused.analyzed is None
     assert refused.rejected is not None

@@ -190,3 +190,16 @@ async def test_waiting_callers_are_answered_when_the_gateway_stops() -> None:
         answer = await waiting
         assert answer["status"] == "running"
         assert UUID(answer["workflowId"])
+
+
+async def test_a_known_key_needs_no_analysis() -> None:
+    async with world() as w:
+        first = await w.execute("return 1;", idempotency_key="k")
+        before = len(w.peers.requests)
+        again = await w.execute("return 1;", idempotency_key="k")
+        other = await w.http.post(
+            "/api/execute", json={"code": "return 2;", "idempotency_key": "k"}
+        )
+        assert again["workflowId"] == first["workflowId"]
+        assert other.status_code == 409
+        assert len(w.peers.requests) == before

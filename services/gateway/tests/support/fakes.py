@@ -93,7 +93,8 @@ class FakeServices:
     async def _analyze_program(self, query: AnalyzeProgram) -> ProgramAnalysis:
         [message] = await self._analyze(query.requested)
         if isinstance(message, ExecutionAnalyzed):
-            await self.bus.publish(message)
+            event_id = ids.effect_id(message.event_id, "of a query")
+            await self.bus.publish(message.model_copy(update={"event_id": event_id}))
             return ProgramAnalysis(analyzed=message)
         assert isinstance(message, AnalysisRejected)
         return ProgramAnalysis(rejected=message)

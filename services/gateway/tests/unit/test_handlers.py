@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from uuid import uuid4
 
 import pytest
 
@@ -87,6 +88,14 @@ def analysis_handler(
 ) -> Handler:
     decided = rulings(bus, servers, policy)
     return partial(on_execution_analyzed, workflows=workflow_service(store), rulings=decided)
+
+
+async def test_an_analysis_that_answered_a_query_changes_nothing() -> None:
+    new, store = await stored()
+    analysis = analyzed(new).model_copy(update={"event_id": uuid4()})
+    handle = analysis_handler(store, MemoryBus())
+    assert await twice(partial(handle, analysis)) == ()
+    assert await store.get(new.scope, new.workflow_id) == new
 
 
 async def test_an_allowed_program_is_commanded_to_run_once() -> None:

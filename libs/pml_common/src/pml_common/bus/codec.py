@@ -107,14 +107,29 @@ async def seal_query(
     query: Query,
     headers: dict[str, str],
     payloads: Payloads,
+    identity: Identity,
     inline_limit: int = INLINE_LIMIT,
 ) -> Envelope:
-    """Encode a query for sending; adds to `headers`. A body of more than `inline_limit` bytes goes
-    to the store."""
+    """Encode a query for sending, signed by its client if its type requires it; adds to `headers`.
+    A body of more than `inline_limit` bytes goes to the store. Raises WrongSender."""
+    subject, data = names.query_subject(query_type), encode(query)
     if query_type.signed:
-        headers[NONCE] = uuid4().hex
-    data = await check_in(encode(query), headers, payloads, inline_limit)
-    return Envelope(names.query_subject(query_type), data, headers)
+        nonce = headers[NONCE] = uuid4().hex
+        content = signed_content(subject, nonce, _digest(data))
+        headers[SIGNATURE] = identity.sign(query_type.clients[0], content)
+    return Envelope(subject, await check_in(data, headers, payloads, inline_limit), headers)
+
+
+def require_query_signature(
+    query_type: QueryType[Query, Contract], query: Envelope, identity: Identity
+) -> None:
+    """Raise Rejected unless the type's client has signed the query; unsigned types pass."""
+    if not query_type.signed:
+        return
+    content = signed_content(query.subject, query.headers.get(NONCE, ""), _digest_of(query))
+    fault = identity.fault(query_type.clients[0], content, query.headers.get(SIGNATURE))
+    if fault is not None:
+        raise Rejected(f"not believed: {fault}")
 
 
 def sign_reply(

@@ -138,6 +138,7 @@ class Receiver:
         ) as span:
             try:
                 try:
+                    codec.require_query_signature(query_type, envelope, self.identity)
                     query = await self.open(query_type.model, envelope)
                 except Rejected as error:
                     raise QueryFailed("invalid", str(error)) from error
@@ -151,6 +152,18 @@ class Receiver:
                 raise QueryFailed("internal", f"{type(error).__name__}: {error}") from error
         codec.sign_reply(query_type, envelope, data, headers, self.identity)
         return await codec.check_in(data, headers, self.payloads, inline_limit)
+
+    async def seal_query(
+        self,
+        query_type: QueryType[Query, Contract],
+        query: Query,
+        headers: dict[str, str],
+        inline_limit: int = codec.INLINE_LIMIT,
+    ) -> Envelope:
+        """Encode a query for sending (`codec.seal_query`)."""
+        return await codec.seal_query(
+            query_type, query, headers, self.payloads, self.identity, inline_limit
+        )
 
     async def receive_broadcast(self, envelope: Envelope) -> Message | None:
         """Return the message; None, and log a warning, if it cannot be read."""

@@ -71,7 +71,7 @@ class MemoryBus(Bus):
         with tracing.requesting(query_type) as headers:
             try:
                 self._require(f"request {query_type.name}")
-                asked = await codec.seal_query(query_type, query, headers, self._payloads)
+                asked = await self._receiver.seal_query(query_type, query, headers)
                 reply = await self._reply(query_type, asked, timeout)
                 return await self._receiver.open_reply(query_type, asked, reply)
             except BusUnavailable as error:

@@ -107,7 +107,7 @@ class NatsQueryClient(QueryClient):
     ) -> R:
         if not self._client.is_connected:
             raise no_reply(query_type, "not connected to NATS")
-        asked = await codec.seal_query(query_type, query, headers, self._receiver.payloads)
+        asked = await self._receiver.seal_query(query_type, query, headers)
         reply = await self._client.request(
             asked.subject, asked.data, timeout=timeout, headers=headers
         )

@@ -49,7 +49,8 @@ class MessageType(Generic[M_co]):
 @dataclass(frozen=True)
 class QueryType(Generic[Q_co, R_co]):
     """One type of queries to `owner`, the `clients` that may send them, and the reply's model. A
-    `signed` reply is accepted for its owner's signature alone, which binds it to the query."""
+    `signed` type has one client: the query is accepted for its client's signature alone, and the
+    reply for its owner's, which binds it to the query."""
 
     owner: Service
     name: str

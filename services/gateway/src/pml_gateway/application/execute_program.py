@@ -70,11 +70,15 @@ class ProgramExecution:
                     traceparent=_traceparent(),
                 )
                 new = accepted(asked, self.terms, self.rules)
-                first = await self.first_step.of(new)
-                admitted.workflow = stored = await self.workflows.accept(first)
+                admitted.workflow = stored = await self._stored(new, is_new=is_new)
                 _require_same_request(stored, new)
                 admitted.workflow = latest = await self.workflows.wait(stored, waiter, deadline)
                 return latest
+
+    async def _stored(self, new: Workflow, *, is_new: bool) -> Workflow:
+        """Return the workflow that has the key, or store the new one after its first step."""
+        known = None if is_new else await self.workflows.known(new.scope, new.workflow_id)
+        return known or await self.workflows.accept(await self.first_step.of(new))
 
 
 def _require_same_request(stored: Workflow, new: Workflow) -> None:

@@ -79,9 +79,7 @@ class WorkflowService:
         before it acknowledges the message. A redelivery changes nothing and returns the same."""
         taken = await self.store.step_once(cause, consumer, cause.workflow_id, step)
         if taken is None:
-            # An analysis is published before its workflow is stored.
-            level = logging.DEBUG if isinstance(cause, ExecutionAnalyzed) else logging.WARNING
-            log.log(level, "%s: there is no workflow %s", cause.scope, cause.workflow_id)
+            log.warning("%s: there is no workflow %s", cause.scope, cause.workflow_id)
             return ()
         if taken.workflow is not None:
             self.runs.put(taken.workflow)
@@ -92,6 +90,10 @@ class WorkflowService:
         self.runs.put(after)
         await self.relay.publish([Outgoing(each, after.traceparent) for each in effects])
         self.notifier.notify(after)
+
+    async def known(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        """Return a stored workflow; None where there is none. Raises StorageUnavailable."""
+        return await self.store.get(scope, workflow_id)
 
     def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
         """Receive notifications of a workflow, from before it is accepted or read."""

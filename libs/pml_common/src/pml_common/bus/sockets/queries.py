@@ -8,7 +8,7 @@ from typing import TypeVar
 from opentelemetry import trace
 from typing_extensions import override
 
-from pml_common.bus import codec, tracing
+from pml_common.bus import tracing
 from pml_common.bus.delivery import Receiver, no_reply
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.port import QueryClient
@@ -94,8 +94,8 @@ class SocketQueries(QueryClient):
             trace.get_current_span().set_attribute(TRANSPORT, "unix")
             try:
                 async with asyncio.timeout(timeout):
-                    asked = await codec.seal_query(
-                        query_type, query, headers, self._receiver.payloads, INLINE_LIMIT
+                    asked = await self._receiver.seal_query(
+                        query_type, query, headers, INLINE_LIMIT
                     )
                     reply = await link.request(asked)
                     raise_failure(reply)

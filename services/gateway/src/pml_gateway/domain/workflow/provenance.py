@@ -1,5 +1,6 @@
 """Checks of other services' messages against the request and the run's journal."""
 
+from pml_common.contracts import ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.executor import RunFinished, TraceRecorded, WorkflowParked
 from pml_common.contracts.gateway import ExecutionRequested
@@ -12,6 +13,12 @@ def is_analysis_of(requested: ExecutionRequested, analysis: ExecutionAnalyzed) -
     read = analysis.code, analysis.principal, analysis.capability.name, analysis.dry_run
     ours = (analysis.scope, analysis.workflow_id) == (requested.scope, requested.workflow_id)
     return ours and read == asked
+
+
+def answers_stored_request(analysis: ExecutionAnalyzed) -> bool:
+    """Whether an analysis was published for the workflow's stored request, not for a query."""
+    request = ids.effect_id(analysis.workflow_id, "execution-requested")
+    return analysis.event_id == ids.effect_id(request, "execution-analyzed")
 
 
 def journal_mismatch(

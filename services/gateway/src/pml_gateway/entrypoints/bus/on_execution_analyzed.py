@@ -7,6 +7,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.workflow_service import WorkflowService
+from pml_gateway.domain.workflow.provenance import answers_stored_request
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 
 _CONSUMER = catalog.GATEWAY_ON_EXECUTION_ANALYZED.durable
@@ -16,7 +17,10 @@ async def on_execution_analyzed(
     analysis: ExecutionAnalyzed, workflows: WorkflowService, rulings: Rulings
 ) -> Sequence[Message]:
     """Carry out the decision, if the workflow was stored without one; a redelivery returns the same
-    messages. Raises Retryable while something that the decision needs is away."""
+    messages. An analysis that answered a query is for the registry alone: it changes nothing here.
+    Raises Retryable while something that the decision needs is away."""
+    if not answers_stored_request(analysis):
+        return ()
     event = await rulings.on(analysis)
 
     def step(workflow: Workflow) -> Step:

@@ -14,9 +14,11 @@ from starlette.types import Receive, Scope, Send
 from pml_common.bus.errors import Overrun
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
+from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.application.workflow_service import no_such_workflow
+from pml_gateway.domain.workflow.provenance import answers_stored_request
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.http.routing import NOT_FOUND, CallerOf, api_router
 from pml_gateway.ports import Caller, WorkflowStore
@@ -125,7 +127,14 @@ def _with_first(workflow: Workflow, stored: list[Message]) -> list[Message]:
     they were known before the workflow was stored."""
     first = [workflow.requested, *([workflow.analysis] if workflow.analysis else [])]
     known = {message.message_id for message in stored}
-    return [*(message for message in first if message.message_id not in known), *stored]
+    missing = (message for message in first if message.message_id not in known)
+    return [*missing, *(message for message in stored if not _is_of_query(message))]
+
+
+def _is_of_query(message: Message) -> bool:
+    """Whether it is an analysis that answered a query: of a request that may never have been
+    stored."""
+    return isinstance(message, ExecutionAnalyzed) and not answers_stored_request(message)
 
 
 async def _events(
@@ -162,7 +171,7 @@ async def _live(
             return
         if message is None:
             yield KEEPALIVE_COMMENT
-        elif message.message_id not in sent:
+        elif message.message_id not in sent and not _is_of_query(message):
             sent.add(message.message_id)
             yield _event(message)
             if isinstance(message, WorkflowFinished):

@@ -113,7 +113,7 @@ async def test_a_call_that_was_made_is_not_taken_for_a_beginning_without_one(
     asked, owner = call(workflow(), WRITE), uuid4()
     async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
         ledger = PostgresCallLedger(pool)
-        made = Entry(fingerprint(asked), owner, later(10))
+        made = Entry(fingerprint(asked), owner, later(10), tool=asked.tool)
         assert await ledger.begin(asked, made) is None
         monkeypatch.setattr(postgres_ledger, "connection", _unconfirmed)
         with pytest.raises(StorageUnavailable):

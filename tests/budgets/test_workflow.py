@@ -118,7 +118,6 @@ async def test_a_workflow_spends_no_more_than_its_budget(stack: Stack) -> None:
             after = await spent(stack)
     finally:
         await client.close()
-    print(stored, after.transactions - before.transactions, after.flushes - before.flushes)
     assert {each.name: stored.pop(prefix_of(each)) for each in ONCE} == {
         each.name: WORKFLOWS for each in ONCE
     }

@@ -69,8 +69,13 @@ export class Scripts {
   }
 }
 
-/** Replaces types by blanks, so that positions stay. Throws where more than that would be needed. */
+/**
+ * Replaces types by blanks, so that positions stay. Throws where more than that would be needed, and
+ * where `<!--` or `-->` stands: in a script these begin comments, and in the module that is parsed
+ * here they are operators. Where they are neither, the program has a Worker for nothing.
+ */
 function blanked(text: string): string {
+  if (text.includes("<!--") || text.includes("-->")) throw new SyntaxError("a comment of HTML");
   const plain = stripTypeScriptTypes(text);
   if (plain.length !== text.length) throw new SyntaxError("types cannot be blanked in place");
   return plain;

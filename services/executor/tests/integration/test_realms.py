@@ -87,7 +87,7 @@ async def test_a_process_with_realms_runs_nothing_else() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["enum A { B = 7 } return A.B;"],
+    ["enum A { B = 7 } return A.B;", "let n = 2; while (n --> 0); return n;", "<!-- a\nreturn 7;"],
 )
 async def test_a_program_that_cannot_run_in_a_realm_is_not_run_and_the_next_one_is(
     code: str,

@@ -87,6 +87,12 @@ closed(
   { inner: [["!KEPT.includes(name)", "false"]] },
 );
 
+closed(
+  "6: no date leads to Temporal",
+  `return "toTemporalInstant" in Date.prototype ? "Temporal" : "closed";`,
+  { inner: [['deleteProperty(Date.prototype, "toTemporalInstant");', ""]] },
+);
+
 rule("6: symbols with a name are the realm's, and those of another run are others", async () => {
   strictEqual(
     await valueOf("return Symbol.keyFor(Symbol.for('x')) === 'x' ? 'closed' : 'broken';"),

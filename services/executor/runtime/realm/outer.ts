@@ -100,12 +100,17 @@ class Realm {
 
   /** Runs a program: its own script first, then those of its capabilities. */
   run(order: string, scripts: readonly vm.Script[]): void {
+    const io = this.#io; // called alone: as a method it would be given this object
     try {
-      this.#io("run", order);
-      for (const script of scripts) this.#io("main", script.runInContext(this.#context));
+      io("run", order);
+      for (const script of scripts) io("main", script.runInContext(this.#context));
     } catch {
       // A text that is more than one function has thrown, or our side: either way no main is there.
-      this.#io("main", undefined);
+      try {
+        io("main", undefined);
+      } catch {
+        return this.#breach();
+      }
     }
     this.drive("go", "");
   }
@@ -118,12 +123,13 @@ class Realm {
   /** Does one thing with everything that follows from it, and passes on what is to be sent. */
   drive(op: string, given: unknown): void {
     if (this.#over) return;
+    const io = this.#io;
     try {
-      this.#io("time", `${performance.now()}`);
-      this.#io(op, given);
+      io("time", `${performance.now()}`);
+      io(op, given);
       DRAIN.runInContext(this.#context);
-      while (this.#pass(this.#io("take", ""))) { /* until nothing is left */ }
-      this.#wait(this.#io("due", ""));
+      while (this.#pass(io("take", ""))) { /* until nothing is left */ }
+      if (!this.#over) this.#wait(io("due", ""));
     } catch {
       this.#breach();
     }

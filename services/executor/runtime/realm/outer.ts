@@ -88,14 +88,14 @@ class Realm {
   #post: Post;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #over = false;
-  #deliveries: Deliveries<[string, string]>;
+  #tasks: Deliveries<() => void>;
 
-  constructor(runtime: vm.Script, post: Post) {
+  /** `tasks` are the Worker's: the message channels behind them stay as long as it does. */
+  constructor(runtime: vm.Script, post: Post, tasks: Deliveries<() => void>) {
     this.#post = post;
+    this.#tasks = tasks;
     this.#context = vm.createContext(vm.constants.DONT_CONTEXTIFY as unknown as object, OPTIONS);
     this.#io = runtime.runInContext(this.#context);
-    const deliver = ([op, text]: [string, string]) => this.drive(op, text);
-    this.#deliveries = new Deliveries(deliver, nextTaskOf(), () => {});
   }
 
   /** Runs a program: its own script first, then those of its capabilities. */
@@ -117,7 +117,7 @@ class Realm {
 
   /** Does one thing in a task of its own, after those before it. */
   add(op: string, text: string): void {
-    this.#deliveries.add([op, text]);
+    this.#tasks.add(() => this.drive(op, text));
   }
 
   /** Does one thing with everything that follows from it, and passes on what is to be sent. */
@@ -169,7 +169,7 @@ export class Realms {
   #post: Post;
   #scripts = new Scripts();
   #realm: Realm | null = null;
-  #nextTask = nextTaskOf();
+  #tasks = new Deliveries<() => void>((task) => task(), nextTaskOf(), () => {});
 
   /** `runtime` is the text of the inner side, whose value is `io`. */
   constructor(runtime: string, post: Post) {
@@ -193,8 +193,10 @@ export class Realms {
   async end(): Promise<void> {
     this.#realm?.end();
     this.#realm = null;
-    await this.#turn();
-    await this.#turn();
+    // The first may be over at once; between two of them the event loop turns.
+    for (let turns = 0; turns < 3; turns++) {
+      await this.#turn();
+    }
   }
 
   /** Returns the goal that one of the probes reached, or null: none escapes here. */
@@ -224,12 +226,12 @@ export class Realms {
     } catch (error) { // thrown by this side, about the text
       return this.#post(["unsuited", String(error).slice(0, 500)]);
     }
-    this.#realm = new Realm(this.#runtime, this.#post);
+    this.#realm = new Realm(this.#runtime, this.#post, this.#tasks);
     this.#realm.run(text, scripts);
   }
 
   #turn(): Promise<void> {
-    return new Promise((then) => this.#nextTask(() => then()));
+    return new Promise((then) => this.#tasks.add(then));
   }
 }
 

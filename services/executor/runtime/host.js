@@ -68,7 +68,6 @@ class Host {
   #maxBody;
   #code;
   #realmText;
-  #realmCode = "";
   /** @type {{ worker: Worker, port: MessagePort } | null} */
   #isolate = null;
   /** @type {string | undefined} expected in an order to start; the first has none */
@@ -101,8 +100,12 @@ class Host {
 
   /** Starts the standing Worker; of its own it posts null when ready, and lists of two texts. */
   startRealm() {
-    this.#realmCode ||= urlOf(this.#realmText);
-    this.#start(this.#realmCode, (data) => {
+    const code = urlOf(this.#realmText);
+    let loaded = false;
+    this.#start(code, (data) => {
+      // Stacks of its errors show the URL, and whoever could read the text would know its names.
+      if (!loaded) URL.revokeObjectURL(code);
+      loaded = true;
       if (data === null) this.#report("ready", this.#awaited);
       else if (Array.isArray(data)) this.#report(data[0], data[1]);
       else this.#pass(data);

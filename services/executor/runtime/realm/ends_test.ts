@@ -69,6 +69,54 @@ rule("10: a rejection that nobody handles ends the run and not the Worker", asyn
   ok((await standing(without, code)).includes("lost"));
 });
 
+rule("10: realms leave no message channel behind", async () => {
+  let channels = 0;
+  const Real = MessageChannel;
+  globalThis.MessageChannel = class extends Real {
+    constructor() {
+      super();
+      channels++;
+    }
+  };
+  try {
+    await withRealms({}, async (realms, said) => {
+      for (let run = 1; run <= 3; run++) {
+        realms.receive(order("return await mcp.a.b({});"));
+        await until(said, 2 * run - 1);
+        realms.receive('{"kind":"answer","id":0,"ok":true,"value":"closed","now":1}');
+        await until(said, 2 * run);
+        strictEqual(said.at(-1), '{"kind":"returned","value":"closed"}');
+        await realms.end();
+      }
+    });
+  } finally {
+    globalThis.MessageChannel = Real;
+  }
+  strictEqual(channels, 2);
+});
+
+rule(
+  "10: what a realm that is over was to be given does not reach the next",
+  async () => {
+    await withRealms({}, async (realms, said) => {
+      realms.receive(order("return await mcp.a.b({});"));
+      await until(said);
+      for (let id = 0; id < 50; id++) {
+        realms.receive(`{"kind":"answer","id":${id},"ok":true,"value":"first","now":1}`);
+      }
+      await realms.end();
+      said.length = 0;
+      realms.receive(order("return await mcp.a.b({});"));
+      await until(said);
+      await later(5);
+      strictEqual(said.length, 1);
+      realms.receive('{"kind":"answer","id":0,"ok":true,"value":"closed","now":1}');
+      await until(said, 2);
+      strictEqual(said.at(-1), '{"kind":"returned","value":"closed"}');
+    });
+  },
+);
+
 rule("11: compiled programs are kept up to a number of characters", async () => {
   const url = URL.createObjectURL(
     new Blob([`${buildOuter()}\nexport { Scripts };`], { type: "text/javascript" }),

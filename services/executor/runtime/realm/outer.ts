@@ -69,8 +69,13 @@ export class Scripts {
   }
 }
 
-/** Replaces types by blanks, so that positions stay. Throws where more than that would be needed. */
+/**
+ * Replaces types by blanks, so that positions stay. Throws where more than that would be needed, and
+ * where `<!--` or `-->` stands: in a script these begin comments, and in the module that is parsed
+ * here they are operators. Where they are neither, the program has a Worker for nothing.
+ */
 function blanked(text: string): string {
+  if (text.includes("<!--") || text.includes("-->")) throw new SyntaxError("a comment of HTML");
   const plain = stripTypeScriptTypes(text);
   if (plain.length !== text.length) throw new SyntaxError("types cannot be blanked in place");
   return plain;
@@ -83,42 +88,48 @@ class Realm {
   #post: Post;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #over = false;
-  #deliveries: Deliveries<[string, string]>;
+  #tasks: Deliveries<() => void>;
 
-  constructor(runtime: vm.Script, post: Post) {
+  /** `tasks` are the Worker's: the message channels behind them stay as long as it does. */
+  constructor(runtime: vm.Script, post: Post, tasks: Deliveries<() => void>) {
     this.#post = post;
+    this.#tasks = tasks;
     this.#context = vm.createContext(vm.constants.DONT_CONTEXTIFY as unknown as object, OPTIONS);
     this.#io = runtime.runInContext(this.#context);
-    const deliver = ([op, text]: [string, string]) => this.drive(op, text);
-    this.#deliveries = new Deliveries(deliver, nextTaskOf(), () => {});
   }
 
   /** Runs a program: its own script first, then those of its capabilities. */
   run(order: string, scripts: readonly vm.Script[]): void {
+    const io = this.#io; // called alone: as a method it would be given this object
     try {
-      this.#io("run", order);
-      for (const script of scripts) this.#io("main", script.runInContext(this.#context));
+      io("run", order);
+      for (const script of scripts) io("main", script.runInContext(this.#context));
     } catch {
       // A text that is more than one function has thrown, or our side: either way no main is there.
-      this.#io("main", undefined);
+      try {
+        io("main", undefined);
+      } catch {
+        return this.#breach();
+      }
     }
     this.drive("go", "");
   }
 
   /** Does one thing in a task of its own, after those before it. */
   add(op: string, text: string): void {
-    this.#deliveries.add([op, text]);
+    this.#tasks.add(() => this.drive(op, text));
   }
 
   /** Does one thing with everything that follows from it, and passes on what is to be sent. */
   drive(op: string, given: unknown): void {
     if (this.#over) return;
+    const io = this.#io;
     try {
-      this.#io("time", `${performance.now()}`);
-      this.#io(op, given);
+      io("time", `${performance.now()}`);
+      io(op, given);
       DRAIN.runInContext(this.#context);
-      while (this.#pass(this.#io("take", ""))) { /* until nothing is left */ }
-      this.#wait(this.#io("due", ""));
+      while (this.#pass(io("take", ""))) { /* until nothing is left */ }
+      if (!this.#over) this.#wait(io("due", ""));
     } catch {
       this.#breach();
     }
@@ -158,7 +169,7 @@ export class Realms {
   #post: Post;
   #scripts = new Scripts();
   #realm: Realm | null = null;
-  #nextTask = nextTaskOf();
+  #tasks = new Deliveries<() => void>((task) => task(), nextTaskOf(), () => {});
 
   /** `runtime` is the text of the inner side, whose value is `io`. */
   constructor(runtime: string, post: Post) {
@@ -182,8 +193,10 @@ export class Realms {
   async end(): Promise<void> {
     this.#realm?.end();
     this.#realm = null;
-    await this.#turn();
-    await this.#turn();
+    // The first may be over at once; between two of them the event loop turns.
+    for (let turns = 0; turns < 3; turns++) {
+      await this.#turn();
+    }
   }
 
   /** Returns the goal that one of the probes reached, or null: none escapes here. */
@@ -213,12 +226,12 @@ export class Realms {
     } catch (error) { // thrown by this side, about the text
       return this.#post(["unsuited", String(error).slice(0, 500)]);
     }
-    this.#realm = new Realm(this.#runtime, this.#post);
+    this.#realm = new Realm(this.#runtime, this.#post, this.#tasks);
     this.#realm.run(text, scripts);
   }
 
   #turn(): Promise<void> {
-    return new Promise((then) => this.#nextTask(() => then()));
+    return new Promise((then) => this.#tasks.add(then));
   }
 }
 

@@ -2,7 +2,7 @@
  * The rules of realms (docs/sandbox.md), 1 to 7: what each keeps out, and that without it, as the code is
  * changed here, that comes in.
  */
-import { deepStrictEqual, notStrictEqual, strictEqual } from "node:assert";
+import { deepStrictEqual, strictEqual } from "node:assert";
 import { type Change, closed, later, order, rule, until, valueOf, withRealms } from "./changed.ts";
 import { CALL_SITES, MODULES, WALK } from "./probes.ts";
 
@@ -35,34 +35,65 @@ closed("2: no object of ours is within reach", WALK, {
   ]],
 });
 
-const HOSTILE_IO = 'case "take":\n      return globalThis.hostile ?? pending.take();';
-const TAKE = 'case "take":\n      return pending.take();';
-
-rule("3: what is no text is a breach, and is not looked at", async () => {
-  const code = `globalThis.looked = [];
-    globalThis.hostile = new Proxy({}, { get(_, name) { looked.push(String(name)); return 0; } });`;
-  deepStrictEqual(await valueOf(code, { inner: [[TAKE, HOSTILE_IO]] }), [
-    "breach",
-    "the program changed its realm's interface",
-  ]);
-  const trusting: Change = ['if (typeof text !== "string") this.#breach();\n    else if', "if"];
-  notStrictEqual(
-    (await valueOf(code, { inner: [[TAKE, HOSTILE_IO]], outer: [trusting] }) as string[])?.[0],
-    "breach",
+rule("2: the inner side is called on no object of ours", async () => {
+  const inner: Change[] = [["switch (op) {", "if (this !== undefined) throw 1; switch (op) {"]];
+  const code = "await 0; return 'closed';";
+  strictEqual(await valueOf(code, { inner }), "closed");
+  const method: Change = [" io(op, given);", " this.#io(op, given);"];
+  strictEqual((await valueOf(code, { inner, outer: [method] }) as string[])[0], "breach");
+  deepStrictEqual(
+    await valueOf("}}})(); throw 1; (function () { return async () => {{", { inner }),
+    await valueOf("}}})(); throw 1; (function () { return async () => {{"),
   );
 });
 
+rule("2: an inner side that throws as a program is handed in is a breach", async () => {
+  const inner: Change[] = [["push(mains, given);", "throw 1;"]];
+  strictEqual((await valueOf("return 1;", { inner }) as string[])[0], "breach");
+});
+
+const HOSTILE_IO = 'case "take":\n      return globalThis.hostile ?? pending.take();';
+const TAKE = 'case "take":\n      return pending.take();';
+
+/** What a program counts on its global object, which the outer side keeps for the test. */
+interface Counted {
+  held?: { count: number };
+}
+const RUN_INNER = "this.#io = runtime.runInContext(this.#context);";
+const HOLD: Change = [RUN_INNER, `${RUN_INNER} globalThis.held = this.#context;`];
+
+/** Returns what was said of a program, and its `count` once that was said. */
+async function counted(code: string, inner: Change[], outer: Change[]): Promise<unknown[]> {
+  const holder = globalThis as Counted;
+  try {
+    const said = await valueOf(`globalThis.count = 0; ${code}`, { inner, outer: [HOLD, ...outer] });
+    return [said, holder.held?.count];
+  } finally {
+    delete holder.held;
+  }
+}
+const BREACH = ["breach", "the program changed its realm's interface"];
+
+rule("3: what is no text is a breach, and is not looked at", async () => {
+  const code = `const look = (_, name) => { count++; return 0; };
+    globalThis.hostile = new Proxy({}, { get: look, has: look, getPrototypeOf: () => look() });`;
+  const inner: Change[] = [[TAKE, HOSTILE_IO]];
+  deepStrictEqual(await counted(code, inner, []), [BREACH, 0]);
+  const trusting: Change = ['if (typeof text !== "string") this.#breach();\n    else if', "if"];
+  deepStrictEqual(await counted(code, inner, [trusting]), [undefined, 1]);
+});
+
 rule("4: what the inner side throws is not looked at", async () => {
-  const code = `globalThis.hostile = 1; globalThis.touched = 0;`;
+  const code = `globalThis.hostile = { toString() { count++; return ""; } };`;
   const thrower =
-    'case "take":\n      if (globalThis.hostile) throw { toString() { globalThis.touched = 1; return ""; } };\n      return pending.take();';
-  const telling = 'case "due":\n      if (globalThis.touched) throw 1;';
-  const due = 'case "due":';
-  const inner: Change[] = [[TAKE, thrower], [due, telling]];
-  deepStrictEqual((await valueOf(code, { inner }) as string[])[0], "breach");
-  const looking: Change = ["} catch {\n      this.#breach();", "} catch (error) { String(error);"];
-  // Looked at, it runs the program's code on our side of the interface: no breach is reported.
-  strictEqual(await valueOf(code, { inner, outer: [looking] }), undefined);
+    'case "take":\n      if (globalThis.hostile) throw globalThis.hostile;\n      return pending.take();';
+  const inner: Change[] = [[TAKE, thrower]];
+  deepStrictEqual(await counted(code, inner, []), [BREACH, 0]);
+  const looking: Change = [
+    "} catch {\n      this.#breach();",
+    "} catch (error) {\n      String(error); this.#breach();",
+  ];
+  deepStrictEqual(await counted(code, inner, [looking]), [BREACH, 1]);
 });
 
 closed("5: no call site is within reach by what makes texts of stacks", CALL_SITES, {
@@ -85,6 +116,12 @@ closed(
     "Temporal"].filter((name) => globalThis[name] !== undefined);
    return names.length === 0 ? "closed" : names;`,
   { inner: [["!KEPT.includes(name)", "false"]] },
+);
+
+closed(
+  "6: no date leads to Temporal",
+  `return "toTemporalInstant" in Date.prototype ? "Temporal" : "closed";`,
+  { inner: [['deleteProperty(Date.prototype, "toTemporalInstant");', ""]] },
 );
 
 rule("6: symbols with a name are the realm's, and those of another run are others", async () => {

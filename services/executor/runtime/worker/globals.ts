@@ -43,6 +43,7 @@ export function reduceGlobals(own: Record<string, unknown>): void {
   for (const name of getOwnPropertyNames(globalThis)) {
     if (!KEPT.includes(name)) deleteProperty(globalThis, name);
   }
+  deleteProperty(Date.prototype, "toTemporalInstant"); // it leads to Temporal without its name
   for (const name of NEVER) {
     if (!(name in globalThis)) define(name, undefined);
   }

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 
 from pml_common.bus.delivery import deliveries
 from pml_common.bus.port import Bus
@@ -56,7 +55,7 @@ def _sandbox_config(settings: ExecutorSettings) -> SandboxConfig:
         max_message_bytes=settings.limits.max_message_bytes,
         max_heap_mib=settings.executor_max_heap_mib,
         resources=settings.resources,
-        realms=Realms(token_hex(16)) if settings.executor_pool_mode == "per_scope_realm" else None,
+        realms=Realms() if settings.executor_pool_mode == "per_scope_realm" else None,
     )
 
 

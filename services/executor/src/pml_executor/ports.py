@@ -24,6 +24,11 @@ class SandboxBroken(Exception):
         self.kind: ErrorKind = kind
 
 
+class NeedsWorker(Exception):
+    """The sandbox gives each program a realm, and this one cannot run in a realm. Nothing of it has
+    run, and the sandbox can be finished."""
+
+
 class SandboxUnavailable(Exception):
     """No sandbox became available in time; the run can be retried."""
 
@@ -40,7 +45,8 @@ class Sandbox(Protocol):
         ...
 
     async def receive(self) -> ProgramMessage:
-        """Return the program's next message; can be cancelled. Raises SandboxBroken."""
+        """Return the program's next message; can be cancelled. Raises SandboxBroken and, instead
+        of the first message, NeedsWorker."""
         ...
 
     def answer(self, answer: Answer) -> None:

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.integration
         "typeof globalThis.self",
         "typeof ((globalThis as any)['De' + 'no'])",
         "typeof __pml.secret",
+        "typeof (new Date() as any).toTemporalInstant",
     ],
 )
 async def test_nothing_of_the_host_is_there_by_name(

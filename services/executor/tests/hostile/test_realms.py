@@ -50,12 +50,14 @@ async def pool() -> AsyncGenerator[RealmPool]:
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.wants)
 async def test_the_realm_holds_and_the_next_one_is_as_new(attack: Hostile, pool: RealmPool) -> None:
     first, _, second = attack.code.partition("\n---\n")
+    workers = pool.workers
     fact = await run(pool, first, attack.timeout_s("realm"))
     if fact.error is None:
         assert fact.result == "held"
     assert (fact.error.kind if fact.error else "fine") in attack.expected("realm"), fact
     after = await run(pool, second or 'return typeof c === "undefined" ? "held" : "out";')
     assert (after.error, after.result) == (None, "held")
+    assert pool.workers == workers, "a program ran in no realm"
 
 
 async def run(pool: RealmPool, code: str, timeout_s: float = GENEROUS_S) -> RunFinished:

@@ -21,20 +21,34 @@ FIRST = Program(code="return 0;", args={}, seed="0" * 32, now=0)
 
 class RealmPool(SandboxPool):
     """A pool that gives every run of an owner a realm, whatever its program: a new process's first
-    run, which has a Worker, is one of its own."""
+    run, which has a Worker, is one of its own. A program that cannot run in a realm has a Worker at
+    the next lease; `workers` counts these."""
 
     def __init__(self, pool: DenoPool) -> None:
         self._pool = pool
+        self._needs_worker = False
+        self.workers = 0
 
     @override
     @asynccontextmanager
     async def lease(
         self, owner: Scope | None, *, realm: bool = False
     ) -> AsyncGenerator[SandboxProcess]:
+        if self._needs_worker:
+            self._needs_worker = False
+            self.workers += 1
+            async with self._pool.lease(owner) as sandbox:
+                yield sandbox
+            return
         while True:
             async with self._pool.lease(owner, realm=True) as sandbox:
-                if owner is None or (isinstance(sandbox, DenoSandbox) and sandbox.in_realm):
+                if owner is None:
+                    self.workers += 1
                     yield sandbox
+                    return
+                if isinstance(sandbox, DenoSandbox) and sandbox.in_realm:
+                    yield sandbox
+                    self._needs_worker = sandbox.needs_worker
                     return
                 await sandbox.run(FIRST)
                 assert isinstance(await sandbox.receive(), Returned)

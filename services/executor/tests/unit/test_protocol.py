@@ -98,8 +98,6 @@ def test_a_sandbox_is_started_with_no_permission_at_all() -> None:
     assert "--max-old-space-size=64" in argv[-2]
     assert "HOME" not in ENVIRONMENT
     assert sandbox_argv("/bin/deno", "/runtime", max_heap_mib=64)[0] == "/bin/deno"
-    other = sandbox_argv("/bin/deno", "/runtime", max_heap_mib=64, import_map="data:,{}")
-    assert "--import-map=data:,{}" in other
 
 
 def test_a_check_is_answered_with_its_nonce_and_another() -> None:

@@ -31,7 +31,7 @@ from pml_executor.domain.protocol import (
     ProgramMessage,
 )
 from pml_executor.domain.walls import ENVIRONMENT
-from pml_executor.ports import SandboxBroken, SandboxUnavailable
+from pml_executor.ports import NeedsWorker, SandboxBroken, SandboxUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class DenoSandbox(SandboxProcess):
 
     `finish` stops a program that ended by itself, and `renew` makes the process ready for another:
     in a fresh Worker, once the kernel shows that the former one is gone, or in a fresh realm of the
-    standing Worker.
+    standing Worker. A process that has started a standing Worker starts no other.
     """
 
     def __init__(self, child: Child, command: DenoCommand, secret: str) -> None:
@@ -68,24 +68,25 @@ class DenoSandbox(SandboxProcess):
         self._first: ThreadSnapshot | None = None
         self._runs = 0
         self._finished = False
-        self._program = b""
         self._standing = False
+        self._needs_worker = False
         self._end_nonce = ""
 
     @classmethod
     async def start(cls, command: DenoCommand) -> "DenoSandbox":
         """Start a process whose Worker waits for its program. Raises SandboxUnavailable."""
         try:
-            texts = await command.worker()
+            texts, hidden = await command.worker(), command.hidden_modules()
             async with asyncio.timeout(command.start_timeout_s):
-                child = await command.launch(command.argv, ENVIRONMENT)
+                child = await command.launch(command.argv_with(hidden), ENVIRONMENT)
         except OSError as error:  # among them TimeoutError
             raise SandboxUnavailable(f"{command.argv[0]} cannot be started: {error}") from error
         secret = secrets.token_hex(16)
         sandbox = cls(child, command, secret)
         try:
             async with asyncio.timeout(command.start_timeout_s):
-                sandbox._channel.write(command.hello(secret, texts).model_dump_json().encode())
+                hello = command.hello(secret, texts, hidden)
+                sandbox._channel.write(hello.model_dump_json().encode())
                 await sandbox._started()
             sandbox._apply_limits()
         except (TimeoutError, SandboxBroken, OSError) as error:
@@ -108,6 +109,11 @@ class DenoSandbox(SandboxProcess):
         return self._standing
 
     @property
+    def needs_worker(self) -> bool:
+        """Whether the last program could not run in a realm."""
+        return self._needs_worker
+
+    @property
     @override
     def alive(self) -> bool:
         return self._child.returncode is None
@@ -124,15 +130,15 @@ class DenoSandbox(SandboxProcess):
         if self._runs > 1:
             extend_cpu_limit(self.pid, self._command.resources)
         self._watchdog.start()
-        self._program = program.model_dump_json().encode()
-        self._channel.write(self._program, "program")
+        self._needs_worker = False
+        self._channel.write(program.model_dump_json().encode(), "program")
 
     @override
     async def receive(self) -> ProgramMessage:
         message = await self._next()
         if isinstance(message, HostMessage) and message.kind == "unsuited" and self._standing:
-            await self._run_in_worker()
-            message = await self._next()
+            self._needs_worker = True
+            raise NeedsWorker(message.message)
         if not isinstance(message, HostMessage):
             return message
         raise SandboxBroken(_HOST_ERRORS.get(message.kind, "internal"), message.message)
@@ -194,16 +200,6 @@ class DenoSandbox(SandboxProcess):
         async with asyncio.timeout(_RENEW_TIMEOUT_FACTOR * self._command.stop_timeout_s):
             await self._started(nonce, realm=realm)
 
-    async def _run_in_worker(self) -> None:
-        """Run the program, which cannot run in a realm, in a fresh Worker. Raises SandboxBroken."""
-        self._channel.send_order("stop")
-        try:
-            await self._replace_worker(realm=False)
-        except TimeoutError as error:
-            raise SandboxBroken("internal", "the standing Worker does not end") from error
-        self._watchdog.start()
-        self._channel.write(self._program, "program")
-
     def _as_new(self) -> bool:
         """Whether the kernel shows one Worker in it, and nothing that was not there at first."""
         now = thread_snapshot(self.pid)
@@ -239,6 +235,8 @@ class DenoSandbox(SandboxProcess):
 
     async def _started(self, nonce: str = "", *, realm: bool = False) -> None:
         """Start a fresh Worker, or the standing one, and wait until it is ready for its program."""
+        if self._standing:
+            raise SandboxBroken("internal", "a process with realms starts no other Worker")
         self._channel.send_order("realm" if realm else "start", nonce)
         message = await self._next()
         if isinstance(message, HostMessage) and message.kind == "unfit" and self._command.realms:

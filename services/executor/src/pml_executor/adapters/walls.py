@@ -59,13 +59,7 @@ class SandboxConfig:
         self, walls: Walls, launch: Launch, deno: str, runtime: str, prefix: tuple[str, ...] = ()
     ) -> DenoCommand:
         """Build the command for `deno` and `runtime` at the paths that the sandbox sees."""
-        import_map = None
-        if self.realms is not None:
-            shown = (self.runtime / "imports.json").read_text(encoding="utf-8")
-            import_map = self.realms.import_map(shown)
-        argv = sandbox_argv(
-            deno, runtime, max_heap_mib=self.max_heap_mib, prefix=prefix, import_map=import_map
-        )
+        argv = sandbox_argv(deno, runtime, max_heap_mib=self.max_heap_mib, prefix=prefix)
         return DenoCommand(
             argv,
             self.max_message_bytes,
@@ -76,6 +70,7 @@ class SandboxConfig:
             resources=self.resources,
             groups=self.groups if self.groups.controllers else None,
             realms=self.realms,
+            import_map=(self.runtime / "imports.json").read_text(encoding="utf-8"),
         )
 
     def _limits(self) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ from pml_executor.domain.refusal import refused_call
 from pml_executor.ports import (
     GatewayUnreachable,
     JournalStore,
+    NeedsWorker,
     Sandbox,
     SandboxBroken,
 )
@@ -82,9 +83,10 @@ class Attempt:
         self._is_over = False
         self._completed = False
 
-    async def run(self) -> Ending | tuple[WantedCall, ...]:
+    async def run(self) -> Ending | tuple[WantedCall, ...] | None:
         """Run until the program has ended, or must wait for approval, and every call it made has
-        ended. Return the ending, or the calls to be approved."""
+        ended. Return the ending, or the calls to be approved; None if nothing of it has run,
+        because it cannot run in the sandbox's realm."""
         program = Program(
             code=self.command.instrumented,
             capabilities=injected(self.command.injected),
@@ -101,6 +103,8 @@ class Attempt:
                 ending = Ending(error=ended.error)
             except Parking as parking:
                 ending = parking.wanted
+            except NeedsWorker:
+                self._completed, ending = True, None
             finally:
                 self._is_over = True
                 if self._completed and not self._under_way:  # else it would run as long as they

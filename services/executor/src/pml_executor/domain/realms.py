@@ -6,12 +6,14 @@ the runs of one scope less than a Worker of their own would, and costs a tenth.
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from pml_common.contracts.executor import RunWorkflow
 
 _MODULES = ("node:vm", "node:module")
+_BLOBS = "blob:null/"
+"""The start of the URL of every module from a blob."""
 NOT_IN_REALMS = frozenset(
     {
         *("AbortController", "AbortSignal", "DOMException", "Event", "EventTarget"),
@@ -37,11 +39,9 @@ def suits_realm(command: RunWorkflow) -> bool:
 @dataclass
 class Realms:
     """The use of realms by the processes of one executor; `refused` says why there is none any
-    more. `secret` is part of the names under which the standing Worker loads its modules: under
-    their own names they are out of every program's reach."""
+    more."""
 
-    secret: str
-    refused: str | None = field(default=None)
+    refused: str | None = None
 
     @property
     def usable(self) -> bool:
@@ -52,18 +52,27 @@ class Realms:
         """Use no realm any more."""
         self.refused = reason
 
-    def hidden(self, code: str) -> str:
+
+@dataclass(frozen=True)
+class HiddenModules:
+    """The names under which the standing Worker of one process loads its modules: under their own
+    they are out of every program's reach. They contain the process's `secret`, and stand only for
+    modules from a blob, as our own code is and a program's never: in any other module they are no
+    names of modules, whoever knows them."""
+
+    secret: str
+
+    def hide(self, code: str) -> str:
         """Return the standing Worker's code with the hidden names of its modules."""
         for name in _MODULES:
             code = code.replace(f'"{name}"', f'"{self._name(name)}"')
         return code
 
     def import_map(self, shown: str) -> str:
-        """Return an import map, as a URL: `shown`, the text of another one, with the hidden
-        names."""
+        """Return an import map, as a URL: `shown`, the text of another one, with the hidden names
+        in modules from blobs."""
         names = json.loads(shown)
-        hidden = {self._name(name): name for name in _MODULES}
-        names["imports"] = {**names.get("imports", {}), **hidden}
+        names["scopes"] = {_BLOBS: {self._name(name): name for name in _MODULES}}
         return f"data:application/json,{quote(json.dumps(names))}"
 
     def _name(self, module: str) -> str:

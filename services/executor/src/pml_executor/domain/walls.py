@@ -22,6 +22,9 @@ _V8_FLAGS = (
     "--wasm-max-module-size=16",
 )
 
+IMPORT_MAP = "--import-map="
+"""Precedes the import map in a command line."""
+
 ENVIRONMENT = {
     # Else the modules of programs would be cached on disk; nothing of a run outlives it.
     "DENO_DIR": "/dev/null/none",
@@ -40,14 +43,11 @@ def sandbox_argv(
     *,
     max_heap_mib: int,
     prefix: Sequence[str] = (),
-    import_map: str | None = None,
 ) -> tuple[str, ...]:
     """Build the command of one process: `prefix` (ends it with its parent), Deno with no permission
-    at all and none of Node's modules, and the host in the folder `runtime`. `import_map` replaces
-    that folder's own."""
+    at all and none of Node's modules, and the host in the folder `runtime`."""
     v8_flags = ",".join((*_V8_FLAGS, f"--max-old-space-size={max_heap_mib}"))
-    names = import_map or f"{runtime}/imports.json"
-    fixed = (f"--import-map={names}", f"--v8-flags={v8_flags}")
+    fixed = (f"{IMPORT_MAP}{runtime}/imports.json", f"--v8-flags={v8_flags}")
     return (*prefix, deno, "run", *_FLAGS, *fixed, f"{runtime}/host.js")
 
 

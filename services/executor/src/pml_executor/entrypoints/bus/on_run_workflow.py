@@ -87,11 +87,20 @@ async def _ending(
     if refused is not None:
         return Ending(error=refused)
     time = deps.time_of(command, journal)
-    try:
-        owner, realm = process_owner(command), suits_realm(command)
-        async with time_limit(time), deps.pool.lease(owner, realm=realm) as sandbox:
+
+    async def attempt(*, realm: bool) -> Ending | tuple[WantedCall, ...] | None:
+        async with deps.pool.lease(process_owner(command), realm=realm) as sandbox:
             attempt = Attempt(command, deps, store, journal, sandbox, time, is_first=is_first)
             return await attempt.run()
+
+    try:
+        async with time_limit(time):
+            ending = await attempt(realm=suits_realm(command))
+            if ending is None:
+                ending = await attempt(realm=False)
+            if ending is None:
+                raise SandboxUnavailable("a process without realms gave the program one")
+            return ending
     except TimeIsUp:
         done = calls_made(task_results(journal.entries))
         message = f"the run took longer than the {command.timeout_s:g} s it had. {done}"

@@ -18,6 +18,7 @@ from pml_analysis.text.characters import misplaced_characters
 from pml_analysis.text.early_errors import early_errors
 from pml_analysis.text.html_comments import html_comments
 from pml_analysis.text.problems import Problem
+from pml_analysis.text.type_arguments import misread_type_arguments
 from pml_analysis.text.well_formedness import well_formedness_errors
 
 _MAX_PROBLEMS: Final = 100
@@ -63,6 +64,7 @@ def forbidden(tree: Tree, scopes: Scopes, origins: Origins) -> list[Problem]:
         invalid_names(tree, scopes),
         early_errors(tree),
         well_formedness_errors(tree),
+        misread_type_arguments(tree),
         _writes(tree, scopes),
         prototype_accesses(origins, builtins),
         _misused_tools(tree, origins),

@@ -3,4 +3,4 @@
 (escape_sequence) @literal
 (regex_pattern) @literal
 (comment) @comment
-(html_comment) @comment
+(html_comment) @html_comment

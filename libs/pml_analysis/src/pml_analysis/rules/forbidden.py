@@ -16,7 +16,9 @@ from pml_analysis.syntax.queries import captures
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.characters import misplaced_characters
 from pml_analysis.text.early_errors import early_errors
+from pml_analysis.text.html_comments import html_comments
 from pml_analysis.text.problems import Problem
+from pml_analysis.text.type_arguments import misread_type_arguments
 from pml_analysis.text.well_formedness import well_formedness_errors
 
 _MAX_PROBLEMS: Final = 100
@@ -55,12 +57,14 @@ def forbidden(tree: Tree, scopes: Scopes, origins: Origins) -> list[Problem]:
     first."""
     builtins = Builtins(origins)
     sorts = (
+        html_comments(tree.raw, tree.source),
         _constructs(tree),
         iter(misplaced_characters(tree.raw, tree.source)),
         _names(tree, scopes, origins),
         invalid_names(tree, scopes),
         early_errors(tree),
         well_formedness_errors(tree),
+        misread_type_arguments(tree),
         _writes(tree, scopes),
         prototype_accesses(origins, builtins),
         _misused_tools(tree, origins),

@@ -97,7 +97,7 @@ def _texts(raw: RawTree, source: Source) -> tuple[list[_Text], list[int]]:
     places = [match.start() for match in ODD.finditer(source.text)]
     found: list[_Text] = []
     for capture in captures(raw, source, "texts") if places else ():
-        is_comment = capture.name == "comment"
+        is_comment = capture.name != "literal"
         last = found[-1] if found else None
         if last is not None and last.end == capture.start and not (is_comment or last.is_comment):
             found[-1] = _Text(last.start, capture.end, is_comment)

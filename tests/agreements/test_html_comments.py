@@ -9,44 +9,58 @@ import pytest
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Program, Returned
+from pml_executor.ports import NeedsWorker
 from pml_executor.settings import ExecutorSettings
 from services.analyzer.tests.unit.test_html_comments import HIDING, HONEST
 
 pytestmark = pytest.mark.integration
-
-REALMS = pytest.param(
-    True,
-    marks=pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process has realms"),
-    id="realm",
-)
+SETTINGS = ExecutorSettings(executor_pool_mode="per_scope_realm")
 
 
-async def _ends(programs: Iterable[str], *, realm: bool) -> list[object]:
-    """Run unanalysed programs, each in a fresh Worker or realm; return their results."""
-    settings = ExecutorSettings(executor_pool_mode="per_scope_realm")
-    sandbox = await DenoSandbox.start(await sandbox_command(settings))
+async def _ends(programs: Iterable[str]) -> list[object]:
+    """Run unanalysed programs, each in a fresh Worker; return their results."""
+    sandbox = await DenoSandbox.start(await sandbox_command(SETTINGS))
     found: list[object] = []
     try:
         async with asyncio.timeout(120):
-            for number, code in enumerate(("return 0;", *programs)):
-                await sandbox.run(Program(code=code, args={}, seed="0" * 32, now=0, past=0))
+            for code in programs:
+                await sandbox.run(_program(code))
                 end = await sandbox.receive()
-                assert sandbox.in_realm == (realm and number > 0)  # the first is in a Worker
                 found.append(end.value if isinstance(end, Returned) else end)
                 sandbox.finish()
-                assert await sandbox.renew(realm=realm)
+                assert await sandbox.renew(realm=False)
     finally:
         await sandbox.close()
-    return found[1:]
+    return found
 
 
-@pytest.mark.parametrize("realm", [pytest.param(False, id="worker"), REALMS])
-async def test_what_is_refused_is_a_comment_in_sandboxes(realm: bool) -> None:
-    ends = await _ends([code for code, _ in HIDING.values()], realm=realm)
+def _program(code: str) -> Program:
+    return Program(code=code, args={}, seed="0" * 32, now=0, past=0)
+
+
+async def test_what_is_refused_is_a_comment_in_workers() -> None:
+    ends = await _ends([code for code, _ in HIDING.values()])
     assert dict(zip(HIDING, ends, strict=True)) == dict.fromkeys(HIDING, "hidden")
 
 
-@pytest.mark.parametrize("realm", [pytest.param(False, id="worker"), REALMS])
-async def test_what_is_taken_is_none(realm: bool) -> None:
-    ends = await _ends([code for code, _ in HONEST.values()], realm=realm)
+async def test_what_is_taken_is_none() -> None:
+    ends = await _ends([code for code, _ in HONEST.values()])
     assert dict(zip(HONEST, ends, strict=True)) == {name: end for name, (_, end) in HONEST.items()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process has realms")
+async def test_no_realm_runs_what_is_refused() -> None:
+    sandbox = await DenoSandbox.start(await sandbox_command(SETTINGS))
+    try:
+        async with asyncio.timeout(120):
+            await sandbox.run(_program("return 0;"))  # a process's first run has a Worker
+            assert isinstance(await sandbox.receive(), Returned)
+            for code, _ in HIDING.values():
+                sandbox.finish()
+                assert await sandbox.renew(realm=True)
+                await sandbox.run(_program(code))
+                assert sandbox.in_realm
+                with pytest.raises(NeedsWorker, match="a comment of HTML"):
+                    await sandbox.receive()
+    finally:
+        await sandbox.close()

@@ -143,7 +143,10 @@ class Expressions(Choices):
         """Write an operator over values."""
         if self.one_in(3):
             return f"(!{self.value(scope)})"
-        return f"({self.value(scope)}~{self.among(_OPERATORS)}~{self.value(scope)})"
+        left, operator, right = self.value(scope), self.among(_OPERATORS), self.value(scope)
+        if operator == ">" and right.startswith("`"):  # refused: it may be a tag's type arguments
+            right = f"({right})"
+        return f"({left}~{operator}~{right})"
 
     def assignment(self, scope: Scope) -> str:
         """Write an assignment to a local or a member, also by `&&=`, `||=` and `??=`."""

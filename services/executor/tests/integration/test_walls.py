@@ -55,6 +55,7 @@ async def test_behind_walls_even_deno_with_every_permission_reaches_nothing(
     await walled_command(name)
     runtime = tmp_path / "runtime"
     runtime.mkdir()
+    (runtime / "imports.json").write_text("{}", encoding="utf-8")
     secret, written = tmp_path / "secret", tmp_path / "written"
     secret.write_text("of another", encoding="utf-8")
     command = await BUILDS[name](sandbox_config(runtime))
@@ -104,6 +105,7 @@ async def test_behind_walls_the_approvers_key_cannot_be_read(name: str, tmp_path
     await walled_command(name)
     runtime, key = tmp_path / "runtime", tmp_path / "state" / "approver.key"
     runtime.mkdir()
+    (runtime / "imports.json").write_text("{}", encoding="utf-8")
     write_key(key, tmp_path / "data")
     command = await BUILDS[name](sandbox_config(runtime))
     found = await attempted(command, runtime, [1, os.getpid(), str(key), str(tmp_path / "x")])

@@ -5,7 +5,6 @@ brackets for comparisons where a text or a regular expression follows, or a call
 is called is not what it says, and the regular expression is code.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -52,7 +51,9 @@ def misread_type_arguments(tree: Tree) -> Iterator[Problem]:
         for node in tree.of("binary_expression")
         if node["operator"].kind in _BRACKETS
     ]
-    opened = sorted(sign.start for _, sign in comparisons if sign.kind == "<")
+    opened = sorted(
+        (sign.start, _end_of_brackets(node)) for node, sign in comparisons if sign.kind == "<"
+    )
     for node, sign in comparisons:
         follows = tree.source.text[node["right"].start]
         # Texts and regular expressions are compared by nobody.
@@ -69,11 +70,12 @@ def _is_operation(callee: Node) -> bool:
     return callee.kind in _OPERATIONS
 
 
-def _is_opened(opened: list[int], comparison: Node, until: int) -> bool:
-    """Whether a `<` (places in `opened`) is before a `>` where type arguments could begin: in the
-    same brackets or statement, and after the last operator that no type contains."""
+def _is_opened(opened: list[tuple[int, int]], comparison: Node, until: int) -> bool:
+    """Whether a `<` (its place and the end of the brackets around it, in `opened`) is before a `>`
+    where type arguments could begin: in the same brackets or statement, and after the last operator
+    that no type contains."""
     node, above = comparison, comparison.above
-    while above.kind in _AROUND or above.kind.endswith("_expression"):
+    while _is_expression(above):
         is_right = above.kind == "binary_expression" and above["right"] is node
         if above.kind == "parenthesized_expression" or (
             is_right and above["operator"].kind in _NOT_IN_TYPES
@@ -81,4 +83,16 @@ def _is_opened(opened: list[int], comparison: Node, until: int) -> bool:
             break
         node, above = above, above.above
     since = above["operator"].start if above.kind == "binary_expression" else above.start
-    return bisect_left(opened, since) < bisect_left(opened, until)
+    return any(since <= start < until < end for start, end in opened)
+
+
+def _end_of_brackets(node: Node) -> int:
+    """Return the end of the brackets or the statement around an expression."""
+    above = node.above
+    while _is_expression(above) and above.kind != "parenthesized_expression":
+        above = above.above
+    return above.end
+
+
+def _is_expression(node: Node) -> bool:
+    return node.kind in _AROUND or node.kind.endswith("_expression")

@@ -16,6 +16,7 @@ import jsonSafe from "./worker/json_safe.ts" with { type: "text" };
 import main from "./worker/main.ts" with { type: "text" };
 import moduleText from "./worker/module_text.ts" with { type: "text" };
 import outbox from "./worker/outbox.ts" with { type: "text" };
+import ownGlobals from "./worker/own_globals.ts" with { type: "text" };
 import primordials from "./worker/primordials.ts" with { type: "text" };
 import random from "./worker/random.ts" with { type: "text" };
 import reports from "./worker/reports.ts" with { type: "text" };
@@ -50,6 +51,7 @@ const COMMON = [
   outbox,
   intrinsics,
   globals,
+  ownGlobals,
   program,
 ];
 const WORKER = [primordials, web, ...COMMON, deliveries, main];

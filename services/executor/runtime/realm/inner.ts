@@ -5,12 +5,11 @@
  * `io` returns, which is text. The outer side calls it and pulls (realm/outer.ts).
  */
 import type { Program } from "../worker/capabilities.ts";
-import { Clock, dateOf, formatBy } from "../worker/clock.ts";
-import { consoleOf } from "../worker/console.ts";
+import { Clock } from "../worker/clock.ts";
 import { placeOf } from "../worker/failure.ts";
-import { reduceGlobals } from "../worker/globals.ts";
 import { freezeMembers } from "../worker/intrinsics.ts";
 import { Outbox } from "../worker/outbox.ts";
+import { setGlobals } from "../worker/own_globals.ts";
 import {
   defineProperty,
   jsonParse,
@@ -23,8 +22,8 @@ import {
   toText,
 } from "../worker/primordials.ts";
 import { type Order, Run } from "../worker/program.ts";
-import { cryptoOf, Random, seedMath } from "../worker/random.ts";
-import { type Alarm, timerFunctions, Timers } from "../worker/timers.ts";
+import { Random } from "../worker/random.ts";
+import { type Alarm, Timers } from "../worker/timers.ts";
 import { type Answer, Calls } from "../worker/tools.ts";
 import { HEAD } from "./head.ts";
 import { ownSymbols } from "./symbols.ts";
@@ -183,13 +182,4 @@ function queueMicrotask(callback: unknown): void {
 // Deno's own call sites are objects of the outer realm, and it reads both names at every error.
 defineProperty(RealError, "prepareStackTrace", { value: undefined });
 ownSymbols();
-seedMath(random);
-formatBy(clock);
-reduceGlobals({
-  ...timerFunctions(timers),
-  Date: dateOf(clock),
-  console: consoleOf((level, message) => outbox.log(level, message)),
-  crypto: cryptoOf(random),
-  performance: { now: () => clock.sinceStart(), timeOrigin: 0 },
-  queueMicrotask,
-});
+setGlobals({ clock, random, timers, outbox }, { queueMicrotask });

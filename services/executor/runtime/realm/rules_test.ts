@@ -161,7 +161,7 @@ closed(
   "6: an error in a microtask of the program's is the program's",
   `queueMicrotask(() => { throw new Error("mine"); });
    return queueMicrotask.toString().includes("native") ? "V8's" : "closed";`,
-  { inner: [["  queueMicrotask,\n});", "});"]] },
+  { inner: [[", { queueMicrotask });", ");"]] },
 );
 
 closed(

@@ -1,17 +1,16 @@
 /** Entry point of the Worker: waits for one program, runs it once, and reports its actions. */
 import type { Program } from "./capabilities.ts";
-import { Clock, dateOf, formatBy } from "./clock.ts";
-import { consoleOf } from "./console.ts";
+import { Clock } from "./clock.ts";
 import { Deliveries, nextTaskOf } from "./deliveries.ts";
 import { describeLoad, placeOf } from "./failure.ts";
-import { reduceGlobals } from "./globals.ts";
 import { freezeMembers } from "./intrinsics.ts";
 import { moduleHead, NAMES } from "./module_text.ts";
 import { Outbox } from "./outbox.ts";
+import { setGlobals } from "./own_globals.ts";
 import { deleteProperty, freeze, jsonParse } from "./primordials.ts";
 import { type Order, Run } from "./program.ts";
-import { cryptoOf, Random, seedMath } from "./random.ts";
-import { timerFunctions, Timers } from "./timers.ts";
+import { Random } from "./random.ts";
+import { Timers } from "./timers.ts";
 import { type Answer, Calls } from "./tools.ts";
 import { alarm, encodeText, soon } from "./web.ts";
 
@@ -90,15 +89,7 @@ function prepare(port: MessagePort): void {
   deleteProperty(URL, "createObjectURL");
   deleteProperty(URL, "revokeObjectURL");
   soon(() => {}); // at its first use Deno looks up V8's own, and meanwhile removes its name
-  seedMath(random);
-  formatBy(clock);
-  reduceGlobals({
-    ...timerFunctions(timers),
-    Date: dateOf(clock),
-    console: consoleOf((level, message) => outbox.log(level, message)),
-    crypto: cryptoOf(random),
-    performance: { now: () => clock.sinceStart(), timeOrigin: 0 },
-  });
+  setGlobals({ clock, random, timers, outbox });
 }
 
 addEventListener("message", async (event) => {

@@ -1,6 +1,6 @@
 /**
- * What a Worker of one program takes from Deno's web APIs, captured before the program runs. A realm
- * has none of them, and its own module of these names (realm/web.ts).
+ * Deno's web APIs that a Worker of one program needs, captured before the program runs. Realms use
+ * realm/web.ts, a module with the same exports, instead.
  */
 import { floor, max, uncurry } from "./primordials.ts";
 import type { Alarm } from "./timers.ts";

@@ -13,7 +13,7 @@ from pml_analyzer.adapters.process_engine import process_engine
 from pml_analyzer.adapters.worker_pool import WorkerLimits
 from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
-from pml_analyzer.entrypoints.bus.on_analyze_program import ProgramAnalyses
+from pml_analyzer.entrypoints.bus.on_analyze_program import ProgramAnalyzer
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested
 from pml_analyzer.entrypoints.bus.on_registry_changes import (
     on_capability_changed,
@@ -60,7 +60,7 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
             types=types,
         )
         await bus.consume(catalog.ANALYZER_ON_EXECUTION_REQUESTED, analyze_request)
-        await bus.serve(catalog.ANALYZE, ProgramAnalyses(analyze_request, bus).on_analyze_program)
+        await bus.serve(catalog.ANALYZE, ProgramAnalyzer(analyze_request, bus).on_analyze_program)
         yield {"analysis": engine.health, "compiler": compiler.health, **checks}
 
 

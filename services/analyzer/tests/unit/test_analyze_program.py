@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_analyzer.entrypoints.bus.on_analyze_program import MOST_AT_ONCE, ProgramAnalyses
+from pml_analyzer.entrypoints.bus.on_analyze_program import MOST_AT_ONCE, ProgramAnalyzer
 from pml_common.bus.errors import QueryFailed, Retryable
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.analyzer import (
@@ -40,7 +40,7 @@ class Engine:
 
 async def test_so_many_at_once_and_unavailable_while_something_is_away() -> None:
     engine = Engine()
-    analyses = ProgramAnalyses(engine.analyze, MemoryBus())
+    analyses = ProgramAnalyzer(engine.analyze, MemoryBus())
     query = AnalyzeProgram(scope=SCOPE, requested=requested("return 1;"))
 
     async def ask() -> ProgramAnalysis:
@@ -59,7 +59,7 @@ async def test_so_many_at_once_and_unavailable_while_something_is_away() -> None
 
 
 async def test_a_request_of_another_scope_is_invalid() -> None:
-    analyses = ProgramAnalyses(Engine().analyze, MemoryBus())
+    analyses = ProgramAnalyzer(Engine().analyze, MemoryBus())
     query = AnalyzeProgram(scope=ELSEWHERE, requested=requested("return 1;"))
     with pytest.raises(QueryFailed, match=r"of acme\.") as failed:
         await analyses.on_analyze_program(query)

@@ -23,7 +23,7 @@ MOST_AT_ONCE: Final = 16
 """Queries beyond it are refused: their requests are stored, and wait in the queue."""
 
 
-class ProgramAnalyses:
+class ProgramAnalyzer:
     """Answers queries with analyses."""
 
     def __init__(self, analyze: Analyze, bus: Publisher) -> None:

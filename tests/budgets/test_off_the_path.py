@@ -97,6 +97,7 @@ def finished(workflow: UUID) -> RunFinished:
         trace_id=ids.root_trace_id(workflow),
         started_at=0.0,
         duration_ms=3.0,
+        previous=0,
     )
 
 

@@ -33,9 +33,7 @@ WORKFLOWS, WARM_UP = 60, 10
 
 ONCE: tuple[MessageType[Message], ...] = (
     catalog.RUN_WORKFLOW,
-    catalog.TRACE_RECORDED,
     catalog.RUN_FINISHED,
-    catalog.WORKFLOW_FINISHED,
 )
 """Stored for each workflow."""
 AT_MOST_ONCE: tuple[MessageType[Message], ...] = (

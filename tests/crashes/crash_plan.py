@@ -2,7 +2,8 @@
 
 A command run is one handling of one command: a run that parks has at least two. Each of its
 external actions has a point before, a point after and, for a call, one during it. `append 3: after`
-is the point after its third append; a mark is an append that parks or resumes the run.
+is the point after its third append. A mark is the append that resumes a parked run, `parking` and
+`finish` are the last appends of a command run.
 """
 
 import json

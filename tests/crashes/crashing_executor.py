@@ -16,6 +16,7 @@ import uvloop
 
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Handler
+from pml_common.bus.run_journal import OWNER
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, QueryType
 from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded, WorkflowParked
@@ -37,8 +38,6 @@ CALL_ARRIVES_WITHIN_S = 10.0
 NEVER_S = 3600.0
 """An executor dies with whatever nobody waited for, and its appends have the same numbers in every
 run."""
-ENDS = {"parking": "parked", "finish": "done"}
-"""The end of a command run, by its last message."""
 
 _command_run: ContextVar[CommandRun | None] = ContextVar("command_run", default=None)
 
@@ -58,26 +57,28 @@ class CrashingBus(NatsBus):
         async def logged(message: M) -> Sequence[Message]:
             assert isinstance(message, RunWorkflow)
             command_run = CommandRun(self.crash_log, message.workflow_id)
-            _command_run.set(command_run)  # the bus publishes the messages in this context
+            _command_run.set(command_run)  # its journal publishes in this context
             try:
-                return await handler(message)
+                facts = await handler(message)
             except BaseException as error:
                 command_run.finish(type(error).__name__)
                 raise
+            stored = await self.history(message.scope, message.entity, of=OWNER)
+            has_ended = isinstance(stored[-1].message, RunFinished)
+            command_run.finish("done" if has_ended else "parked")
+            return facts
 
         await super().consume(replace(consumer, ack_wait_s=ACK_WAIT_S, max_in_flight=1), logged)
 
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+    async def publish(self, message: Message) -> int:
         command_run = _command_run.get()
         what = _action(message)
         if command_run is None or what is None:
-            return await super().publish(message, expected_last=expected_last)
+            return await super().publish(message)
         action = command_run.next_action(what)
         action.reach("before")
-        sequence = await super().publish(message, expected_last=expected_last)
+        sequence = await super().publish(message)
         action.reach("after")
-        if what in ENDS:
-            command_run.finish(ENDS[what])
         return sequence
 
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:

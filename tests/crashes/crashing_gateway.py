@@ -9,15 +9,19 @@ import os
 import signal
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 from uuid import UUID
 
 import uvloop
 
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.port import BatchHandler, Handled
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
-from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.catalog import Consumer
+from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
 from pml_common.service import identity_of
 from pml_common.telemetry.setup import set_up_logging
@@ -26,25 +30,40 @@ from pml_gateway.settings import GatewaySettings
 from tests.crashes.crash_plan import CrashLog
 from tests.crashes.stopping import until_stopped
 
+M = TypeVar("M", bound=Message)
 RunOutcome = ApprovalRequested | ApprovalDecided | RunWorkflow | WorkflowFinished
 
 
 class CrashingGatewayBus(NatsBus):
-    """A gateway publishes stored messages over its bus, so it can be stopped there."""
+    """A gateway publishes stored messages, and stores the ends of runs, over its bus, so it can be
+    stopped there. `run-finished 1: after` is the point after it has stored an end and before it
+    acknowledges it."""
 
     crash_log: CrashLog
     outcome: Counter[tuple[UUID, str]]
 
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+    async def publish(self, message: Message) -> int:
         if not isinstance(message, RunOutcome):
-            return await super().publish(message, expected_last=expected_last)
+            return await super().publish(message)
         workflow, name = message.workflow_id, catalog.type_of(message).name
         self.outcome[workflow, name] += 1
         action = f"{name} {self.outcome[workflow, name]}"
         self._reach(workflow, f"{action}: before")
-        sequence = await super().publish(message, expected_last=expected_last)
+        sequence = await super().publish(message)
         self._reach(workflow, f"{action}: after")
         return sequence
+
+    async def consume_batches(self, consumer: Consumer[M], handler: BatchHandler[M]) -> None:
+        async def handle(messages: Sequence[M]) -> Handled:
+            ends = [each for each in messages if isinstance(each, RunFinished)]
+            for end in ends:
+                self._reach(end.workflow_id, "run-finished 1: before")
+            handled = await handler(messages)
+            for end in ends:
+                self._reach(end.workflow_id, "run-finished 1: after")
+            return handled
+
+        await super().consume_batches(consumer, handle)
 
     def _reach(self, workflow: UUID, point: str) -> None:
         if self.crash_log.take_gateway_crash(workflow, point):

@@ -26,7 +26,8 @@ GATEWAY_POINTS = (
     "approval-requested 2: before",
     "approval-requested 2: after",
     "approval-decided 2: before",
-    "workflow-finished 1: before",
+    "run-finished 1: before",
+    "run-finished 1: after",
 )
 
 
@@ -44,8 +45,7 @@ async def crash_while_parked(
 
 async def redelivered(crash_stack: CrashStack, baseline: Baseline) -> Result:
     """The executor that parked the run dies before its acknowledgement; while the run continues
-    under its next command, the first one is redelivered: it publishes the park again and disturbs
-    nothing."""
+    under its next command, the first one is redelivered, and disturbs nothing."""
     trial = Trial("parking lingering", (PARKED_POINT,))
     return await retry_unreached(partial(_redelivered, crash_stack, baseline, trial), trial)
 

@@ -22,6 +22,8 @@ FROZEN_FOR_S = 2.5
 """Minimum: in production nothing takes over a run earlier, and gateways rely on that."""
 ROUNDS = 20
 NO_PROCESS = -1
+APPENDS = ("before append", "before mark", "before parking", "before finish")
+"""Kinds of points at which an executor whose run was taken over is refused."""
 
 
 async def freeze_executors(
@@ -87,14 +89,13 @@ def _end(diary: Sequence[LogEntry], command_run: int) -> str | None:
 
 def _expected_end(at: CrashPoints, baseline: Baseline) -> str:
     """The expected end of a resumed command run: refused at its next append. Without a next append
-    it had parked or closed the run and publishes the same message again, which the server
-    deduplicates. One that continues a parked run and was about to open its journal finds it
-    closed."""
+    it had parked or closed the run. One that continues a parked run and was about to open its
+    journal finds it closed."""
     command_run = baseline.command_runs[len(at) - 1]
     place = command_run.index(at[-1])
     if place == 0 and len(at) > 1:
         return "done"
-    if any(kind_of(later) in ("before append", "before mark") for later in command_run[place:]):
+    if any(kind_of(later) in APPENDS for later in command_run[place:]):
         return "Fenced"
     return "done" if len(at) == len(baseline.command_runs) else "parked"
 

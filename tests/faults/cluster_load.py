@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID, uuid4
 
+from libs.pml_common.tests.support.builders import after
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.nats_bus import NatsBus
@@ -116,7 +117,7 @@ class Load:
             )
             try:
                 stored = await until_acknowledged(
-                    lambda one=one, at=expected: bus.publish(one, expected_last=at)
+                    lambda one=one, at=expected: bus.publish(after(at, one))
                 )
                 self.appends[one.event_id] = Append(expected, stored)
                 expected = stored

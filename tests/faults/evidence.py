@@ -23,11 +23,18 @@ from pml_common.contracts.catalog import (
     RUN_FINISHED,
     TRACE_RECORDED,
     WORKFLOW_FINISHED,
+    WORKFLOW_PARKED,
     MessageType,
 )
-from pml_common.contracts.executor import RunFinished, TraceRecorded
+from pml_common.contracts.executor import (
+    JournalAppend,
+    RunFinished,
+    TraceRecorded,
+    WorkflowParked,
+)
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_common.contracts.trace import ToolEnd, ToolStart
+from pml_gateway.domain.workflow.run_end import finished_id
 from tests.faults.load import end_of
 from tests.faults.poison import FORGED
 from tests.faults.programs import KINDS
@@ -37,6 +44,11 @@ from tests.faults.site import Site
 M = TypeVar("M", bound=Message)
 Json = dict[str, Any]
 
+APPENDS: tuple[tuple[MessageType[JournalAppend], type[JournalAppend]], ...] = (
+    (TRACE_RECORDED, TraceRecorded),
+    (WORKFLOW_PARKED, WorkflowParked),
+    (RUN_FINISHED, RunFinished),
+)
 ENDS_WITHIN_S = 30.0
 COUNTS_WITHIN_S = 60.0
 HEALTHY_WITHIN_S = 60.0
@@ -136,20 +148,21 @@ def made_calls(text: str) -> dict[str, Counter[str]]:
 async def read(site: Site) -> Stored:
     """All journals and ends."""
     stored = Stored()
-    journals = await _stored(site, TRACE_RECORDED, TraceRecorded, stored.unreadable)
-    appends = dict[UUID, list[TraceRecorded]]()
-    for append in journals:
-        appends.setdefault(append.workflow_id, []).append(append)
+    appends = dict[UUID, list[JournalAppend]]()
+    for entry, model in APPENDS:
+        for append in await _stored(site, entry, model, stored.unreadable):
+            appends.setdefault(append.workflow_id, []).append(append)
+            if isinstance(append, RunFinished):
+                stored.runs[append.event_id] = append
+                stored.ends[append.workflow_id].add(finished_id(append.workflow_id))
     for workflow, journal in appends.items():
         stored.calls[workflow] = calls_of(journal)
     for end in await _stored(site, WORKFLOW_FINISHED, WorkflowFinished, stored.unreadable):
         stored.ends[end.workflow_id].add(end.event_id)
-    for run in await _stored(site, RUN_FINISHED, RunFinished, stored.unreadable):
-        stored.runs[run.event_id] = run
     return stored
 
 
-def calls_of(journal: Sequence[TraceRecorded]) -> list[Journaled]:
+def calls_of(journal: Sequence[JournalAppend]) -> list[Journaled]:
     """Every call of a journal, with its end if there is one."""
     entries = [entry for append in journal for entry in append.entries]
     ends = {entry.trace_id: entry for entry in entries if isinstance(entry, ToolEnd)}

@@ -12,7 +12,7 @@ from nats.js.api import RawStreamMsg
 from nats.js.errors import APIError, NotFoundError
 
 from pml_common.bus import names
-from pml_common.bus.codec import EXPECTED_LAST, MSG_ID, PAYLOAD
+from pml_common.bus.codec import EXPECTED_LAST, EXPECTED_ON, MSG_ID, PAYLOAD
 from pml_common.bus.identity import SIGNATURE
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MESSAGES, TRACE_RECORDED, MessageType
@@ -175,6 +175,6 @@ def _stream(entry: MessageType[Message]) -> str:
 
 def _own_headers(stored: RawStreamMsg) -> dict[str, str]:
     """The published headers, without those that the server adds and those that order journals."""
-    left_out = (*STORED_BY_SERVER, EXPECTED_LAST)
+    left_out = (*STORED_BY_SERVER, EXPECTED_LAST, EXPECTED_ON)
     headers = cast("dict[str, str]", stored.headers or {})  # pyright: ignore[reportUnknownMemberType] - a bare dict
     return {name: value for name, value in headers.items() if name not in left_out}

@@ -79,14 +79,14 @@ def test_a_published_message_that_changes_is_refused(
 ) -> None:
     for path in schemas.FOLDER.glob("*.json"):
         (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
-    victim = tmp_path / "evt.executor.run-finished.v1.json"
+    victim = tmp_path / "evt.executor.run-finished.v2.json"
     published = json.loads(victim.read_text(encoding="utf-8"))
     published["properties"]["exit_code"] = {"type": "integer"}
     victim.write_text(json.dumps(published), encoding="utf-8")
     monkeypatch.setattr(schemas, "FOLDER", tmp_path)
     for action in ("check", "export"):
         assert schemas.main(action) == 1
-        assert "run-finished.v1.json: /exit_code: removed" in capsys.readouterr().err
+        assert "run-finished.v2.json: /exit_code: removed" in capsys.readouterr().err
 
 
 def test_a_compatible_change_is_exported_and_then_passes(

@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from pml_common.bus.memory import MemoryBus
 from pml_common.storage.schema import open_schema
+from pml_gateway.adapters.heard_ends import HeardEnds
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
@@ -15,12 +17,14 @@ from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.results import PostgresResults
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stores import Stores
+from pml_gateway.domain.workflow.workflow import run_ended
 
 
 @asynccontextmanager
 async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
     async with open_schema(dsn, "gateway", "pml_gateway") as pool:
-        workflows = PostgresWorkflowStore(pool, patience_s=10, head_start=timedelta(0))
+        rows = PostgresWorkflowStore(pool, patience_s=10, head_start=timedelta(0))
+        workflows = HeardEnds(rows, MemoryBus(), run_ended)
         results = PostgresResults(pool, patience_s=10)
         yield Stores(workflows, PostgresOutbox(pool), PostgresCallLedger(pool), results)
 
@@ -38,5 +42,6 @@ async def stores(database: str | None) -> AsyncGenerator[Stores]:
         async with _postgres(database) as stores:
             yield stores
         return
-    workflows = MemoryWorkflowStore()
-    yield Stores(workflows, workflows.outbox, MemoryCallLedger(), MemoryResults())
+    kept = MemoryWorkflowStore()
+    workflows = HeardEnds(kept, MemoryBus(), run_ended)
+    yield Stores(workflows, kept.outbox, MemoryCallLedger(), MemoryResults())

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.builders import after, run_finished
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import codec
@@ -52,25 +53,27 @@ async def test_the_first_append_expects_nothing_and_each_next_one_the_last(
     bus, workflow = await harness.connect("executor"), uuid4()
     await bus.publish(entry(uuid4()))
     entries = [entry(workflow, str(n)) for n in range(3)]
-    last = 0
+    last, appends = 0, list[TraceRecorded]()
     for each in entries:
-        last = await bus.publish(each, expected_last=last)
+        appends.append(after(last, each))
+        last = await bus.publish(appends[-1])
     stored = await bus.history(SCOPE, str(workflow), of=catalog.TRACE_RECORDED)
-    assert [record.message for record in stored] == entries
+    assert [record.message for record in stored] == appends
     assert stored[-1].sequence == last
 
 
 async def test_a_stale_append_is_refused_and_stores_nothing(harness: BusHarness) -> None:
     frozen, heir = await harness.connect("executor"), await harness.connect("executor")
     workflow = uuid4()
-    first, second = entry(workflow), entry(workflow)
-    seen = await frozen.publish(first, expected_last=0)
-    await heir.publish(second, expected_last=seen)
+    first = after(0, entry(workflow))
+    seen = await frozen.publish(first)
+    second = after(seen, entry(workflow))
+    await heir.publish(second)
     with pytest.raises(Fenced) as refused:
-        await frozen.publish(entry(workflow), expected_last=seen)
+        await frozen.publish(after(seen, entry(workflow)))
     assert refused.value.expected == seen
     with pytest.raises(Fenced):
-        await frozen.publish(entry(workflow), expected_last=0)
+        await frozen.publish(after(0, entry(workflow)))
     assert await journal_of(frozen, workflow) == [first, second]
 
 
@@ -80,29 +83,60 @@ async def test_a_stale_append_of_what_another_already_stored_is_refused_too(
     """Ids are derived from causes, so both would append the same; only one may go on."""
     frozen, heir = await harness.connect("executor"), await harness.connect("executor")
     workflow = uuid4()
-    message = entry(workflow)
-    await heir.publish(message, expected_last=0)
+    message = after(0, entry(workflow))
+    await heir.publish(message)
     with pytest.raises(Fenced):
-        await frozen.publish(message, expected_last=0)
+        await frozen.publish(message)
     assert await journal_of(heir, workflow) == [message]
+
+
+async def test_every_type_of_append_is_behind_one_fence(harness: BusHarness) -> None:
+    """An executor that was frozen can neither append to a run that has ended, nor end it again."""
+    frozen, heir = await harness.connect("executor"), await harness.connect("executor")
+    workflow = uuid4()
+    seen = await frozen.publish(after(0, entry(workflow)))
+    end = run_finished(SCOPE, workflow)
+    last = await heir.publish(after(seen, end))
+    for late in (entry(workflow), run_finished(SCOPE, workflow)):
+        with pytest.raises(Fenced):
+            await frozen.publish(after(seen, late))
+    stored = await frozen.history(SCOPE, str(workflow), of="executor")
+    assert [each.sequence for each in stored] == [seen, last]
+
+
+async def test_an_append_is_heard_once_it_is_stored_and_a_refused_one_by_nobody(
+    harness: BusHarness,
+) -> None:
+    executor, gateway = await harness.connect("executor"), await harness.connect("gateway")
+    workflow, heard = uuid4(), asyncio.Queue[Message]()
+    await gateway.listen(catalog.RUN_FINISHED, heard.put)
+    async with gateway.follow(SCOPE, str(workflow)) as events, asyncio.timeout(15):
+        first = after(0, entry(workflow))
+        seen = await executor.publish(first)
+        with pytest.raises(Fenced):
+            await executor.publish(after(0, run_finished(SCOPE, workflow)))
+        end = after(seen, run_finished(SCOPE, workflow))
+        await executor.publish(end)
+        assert await heard.get() == end
+        assert [await anext(events), await anext(events)] == [first, end]
 
 
 async def test_a_stale_server_is_unavailable_and_not_a_fence(
     harness: BusHarness,
 ) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
-    seen = await bus.publish(entry(workflow), expected_last=0)
+    seen = await bus.publish(after(0, entry(workflow)))
     with pytest.raises(BusUnavailable):
-        await bus.publish(entry(workflow), expected_last=seen + 1)
-    assert await bus.publish(entry(workflow), expected_last=seen) > seen
+        await bus.publish(after(seen + 1, entry(workflow)))
+    assert await bus.publish(after(seen, entry(workflow))) > seen
 
 
-async def test_a_fence_concerns_its_own_subject_only(harness: BusHarness) -> None:
+async def test_a_fence_concerns_its_own_journal_only(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
     await bus.publish(entry(uuid4()))
     await bus.publish(entry(workflow, scope=OTHER_SCOPE))
     await bus.publish(rejection(workflow))
-    assert await bus.publish(entry(workflow), expected_last=0) > 0
+    assert await bus.publish(after(0, entry(workflow))) > 0
 
 
 async def test_the_history_of_nothing_is_empty(harness: BusHarness) -> None:

@@ -2,17 +2,18 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.builders import after, run_finished
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
-from pml_common.bus.errors import BusError
+from pml_common.bus.errors import BusError, Rejected
 from pml_common.bus.identity import (
     SIGNATURE,
     Identity,
@@ -21,7 +22,9 @@ from pml_common.bus.identity import (
     signed_content,
 )
 from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import DeadMessage
 from pml_common.contracts import catalog
+from pml_common.contracts.base import Message
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
@@ -73,7 +76,7 @@ FORGERIES: dict[str, Change] = {
 
 
 def test_a_message_signed_by_its_sender_is_accepted() -> None:
-    codec.require_signature(catalog.TOOLS_LISTED, stated(tools_listed()), all_services_identity())
+    codec.require_authentic(catalog.TOOLS_LISTED, stated(tools_listed()), all_services_identity())
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
@@ -91,6 +94,29 @@ async def test_a_forged_message_is_dead_lettered_and_reaches_no_handler(
     [letter] = await harness.dead_letters()
     assert letter.reason.startswith("not believed: its signature")
     assert letter.subject == forged.subject
+
+
+async def test_an_end_without_the_fence_of_its_journal_is_not_handled_and_ends_nothing(
+    harness: BusHarness,
+) -> None:
+    """Its dead letter is ignored; that of the fenced end, which follows, is not."""
+    bus, recorder = await harness.connect("gateway"), RecordingHandler(Rejected("a fenced end"))
+    await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, recorder)
+    heard = asyncio.Queue[str]()
+
+    async def hear(dead: DeadMessage) -> Sequence[Message]:
+        heard.put_nowait(dead.reason)
+        return ()
+
+    await bus.consume_dead_letters(catalog.GATEWAY_ON_DEAD_LETTER, hear)
+    executor, workflow = await harness.connect("executor"), uuid4()
+    unfenced, fenced = (run_finished(SCOPE, workflow) for _ in range(2))
+    last = await executor.publish(unfenced)
+    await executor.publish(after(last, fenced))
+    async with asyncio.timeout(15):
+        assert await heard.get() == "a fenced end"
+    assert recorder.seen == [fenced.event_id]
+    assert "without the fence" in (await harness.dead_letters())[0].reason
 
 
 async def test_a_forged_message_reaches_no_listener(harness: BusHarness) -> None:

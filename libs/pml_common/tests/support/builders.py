@@ -1,5 +1,11 @@
-"""Builders of structures from a short notation."""
+"""Builders of structures from a short notation, and of appends."""
 
+from typing import TypeVar
+from uuid import UUID, uuid4
+
+from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.executor import JournalAppend, RunFinished
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import (
     DecisionNode,
     Edge,
@@ -11,6 +17,8 @@ from pml_common.contracts.structure import (
     StaticStructure,
     TaskNode,
 )
+
+A = TypeVar("A", bound=JournalAppend)
 
 
 def node(node_id: str) -> Node:
@@ -44,4 +52,24 @@ def structure(nodes: str, ways: str = "") -> StaticStructure:
     """Build a structure: `structure("n1 d1 n2", "n1>d1 d1>n2:true")`."""
     return StaticStructure(
         nodes=tuple(map(node, nodes.split())), edges=tuple(map(edge, ways.split()))
+    )
+
+
+def after(previous: int, append: A) -> A:
+    """Return the append as the one that follows the event with this sequence."""
+    return append.model_copy(update={"previous": previous})
+
+
+def run_finished(scope: Scope, workflow_id: UUID) -> RunFinished:
+    """Build the end of a run that did nothing."""
+    return RunFinished(
+        scope=scope,
+        event_id=uuid4(),
+        workflow_id=workflow_id,
+        principal="agent-7",
+        capability=CapabilityIdentity(capability_id=workflow_id, code_hash="h"),
+        success=True,
+        trace_id=workflow_id,
+        started_at=0.0,
+        duration_ms=1.0,
     )

@@ -13,10 +13,12 @@ from pml_common.bus.identity import SIGNATURE, all_services_identity
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer, MessageType
+from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Edge
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.trace import LogWritten
 
 SCOPE = Scope(org="acme", project="webapp")
 CONSUMER = Consumer(
@@ -62,9 +64,7 @@ def test_an_invalid_body_is_rejected(data: bytes) -> None:
 
 async def test_a_small_body_is_sent_inline() -> None:
     shelf = Shelf()
-    sealed = await codec.seal(
-        message := tools_listed(), {"a": "b"}, shelf, None, all_services_identity()
-    )
+    sealed = await codec.seal(message := tools_listed(), {"a": "b"}, shelf, all_services_identity())
     assert sealed.subject == "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"
     told = {"a": "b", "Nats-Msg-Id": str(message.event_id)}
     assert {**sealed.headers, SIGNATURE: ""} == {**told, SIGNATURE: ""}
@@ -74,12 +74,17 @@ async def test_a_small_body_is_sent_inline() -> None:
 
 async def test_a_large_body_is_stored_once_however_often_it_is_sent() -> None:
     shelf = Shelf()
-    message = tools_listed("x" * codec.INLINE_LIMIT)
-    first = await codec.seal(message, {}, shelf, 3, all_services_identity())
-    second = await codec.seal(message, {}, shelf, 3, all_services_identity())
+    line = LogWritten(trace_id=uuid4(), ts=0, level="info", message="x" * codec.INLINE_LIMIT)
+    message = TraceRecorded(
+        event_id=uuid4(), scope=SCOPE, workflow_id=uuid4(), entries=(line,), previous=3
+    )
+    first = await codec.seal(message, {}, shelf, all_services_identity())
+    second = await codec.seal(message, {}, shelf, all_services_identity())
+    journal = f"pml.evt.executor.*.*.acme.webapp.{message.workflow_id}"
     for sealed in (first, second):
         assert sealed.data == b""
         assert sealed.headers["Nats-Expected-Last-Subject-Sequence"] == "3"
+        assert sealed.headers["Nats-Expected-Last-Subject-Sequence-Subject"] == journal
         assert await codec.check_out(sealed.data, sealed.headers, shelf) == codec.encode(message)
     assert len(shelf.kept) == 1
     shelf.kept.clear()

@@ -38,7 +38,7 @@ def test_a_subject_parses_back_to_what_it_was_made_of(
 def test_an_id_stays_readable() -> None:
     workflow = str(uuid4())
     assert names.subject_of(catalog.RUN_FINISHED, SCOPE, workflow) == (
-        f"pml.evt.executor.run-finished.v1.acme.web-app_2.{workflow}"
+        f"pml.evt.executor.run-finished.v2.acme.web-app_2.{workflow}"
     )
 
 

@@ -79,7 +79,7 @@ def test_consumers_read_events_of_others_and_commands_of_their_own() -> None:
 
 
 def test_the_type_of_a_message_is_its_catalog_entry() -> None:
-    finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v1"))
+    finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v2"))
     assert catalog.type_of(finished) is catalog.RUN_FINISHED
     assert catalog.RUN_FINISHED.kind == "evt"
     assert catalog.RUN_WORKFLOW.kind == "cmd"
@@ -104,7 +104,7 @@ def test_the_entity_of_a_message_is_the_value_of_its_entity_field() -> None:
 
 def test_the_message_id_is_the_event_or_command_id() -> None:
     run = catalog.RUN_WORKFLOW.model.model_validate_json(_example("cmd.executor.run-workflow.v2"))
-    finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v1"))
+    finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v2"))
     assert run.message_id == run.command_id
     assert finished.message_id == finished.event_id
     with pytest.raises(NotImplementedError):

@@ -72,7 +72,7 @@ async def connected_as(server: RunningNats, service: str) -> AsyncGenerator[Intr
 
 FORGED = [
     ("executor", "pml.evt.analyzer.execution-analyzed.v1.acme.webapp.w"),
-    ("learner", "pml.evt.executor.run-finished.v1.acme.webapp.w"),
+    ("learner", "pml.evt.executor.run-finished.v2.acme.webapp.w"),
     ("analyzer", "pml.evt.executor.trace-recorded.v1.acme.webapp.w"),
     ("executor", "pml.cmd.executor.run-workflow.v1.acme.webapp.w"),
     ("registry", "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"),

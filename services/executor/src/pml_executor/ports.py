@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from pml_common.contracts.error import ErrorKind
-from pml_common.contracts.executor import ParkMark, RunWorkflow
+from pml_common.contracts.executor import ParkMark, RunFinished, RunWorkflow, WorkflowParked
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import TraceEvent
@@ -101,18 +101,18 @@ class JournalStore(Protocol):
         """Wait until all entries so far are stored."""
         ...
 
-    async def mark(self, mark: ParkMark) -> None:
-        """Store all entries so far and then the mark, and add it to the journal."""
+    async def resume(self, mark: ParkMark) -> None:
+        """Store that the parked run goes on, and add the mark to the journal."""
+        ...
+
+    async def finish(self, last: RunFinished | WorkflowParked) -> None:
+        """Store all entries so far, the last of them in the message that ends or parks the run. If
+        another executor has stored the same message, that one stands."""
         ...
 
     async def close(self) -> None:
         """Try for a second to store what is not stored, unless an append has failed; append nothing
         after that."""
-        ...
-
-    @property
-    def sequence(self) -> int:
-        """The sequence of the journal's last append; 0 before the first."""
         ...
 
     @property

@@ -134,8 +134,8 @@ class _MortalBus(MemoryBus):
         super().__init__(bus.broker)
         self._life = life
 
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
-        publish = partial(super().publish, message, expected_last=expected_last)
+    async def publish(self, message: Message) -> int:
+        publish = partial(super().publish, message)
         return await self._life.effect(publish)
 
 

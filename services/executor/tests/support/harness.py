@@ -7,12 +7,11 @@ from functools import partial
 from uuid import UUID
 
 from pml_common.bus.port import Bus
+from pml_common.bus.run_journal import read_run
 from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import (
     RunFinished,
     RunWorkflow,
-    TraceRecorded,
     WorkflowParked,
 )
 from pml_common.contracts.trace import TraceEvent
@@ -48,10 +47,19 @@ def make_dependencies(
 
 
 async def deliver(command: RunWorkflow, deps: RunDependencies) -> Sequence[Message]:
-    """Handle a command as it is delivered: after its first time as a redelivery."""
+    """Handle a command as it is delivered: after its first time as a redelivery. Return the last
+    append of the run's journal, alone."""
     redelivered = command.command_id in _DELIVERED
     _DELIVERED.add(command.command_id)
-    return await on_run_workflow(command, deps, redelivered=redelivered)
+    assert await on_run_workflow(command, deps, redelivered=redelivered) == ()
+    return [await last_append(deps, command)]
+
+
+async def last_append(deps: RunDependencies, command: RunWorkflow) -> Message:
+    """Return the last append of a run's journal."""
+    journal = deps.open_journal(command)
+    assert isinstance(journal, BusJournal)
+    return (await journal.read()).appends[-1][1]
 
 
 async def finish(command: RunWorkflow, deps: RunDependencies) -> RunFinished:
@@ -72,12 +80,5 @@ async def parked(command: RunWorkflow, deps: RunDependencies) -> WorkflowParked:
 
 async def journal_of(bus: Bus, command: RunWorkflow | RunFinished) -> list[TraceEvent]:
     """Return the entries of a run's journal."""
-    entity = str(command.workflow_id)
-    records = await bus.history(command.scope, entity, of=TRACE_RECORDED)
-    messages = [record.message for record in records]
-    return [
-        entry
-        for message in messages
-        if isinstance(message, TraceRecorded)
-        for entry in message.entries
-    ]
+    stored = await read_run(bus, command.scope, command.workflow_id)
+    return list(stored.entries)

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
+from pml_common.bus.run_journal import read_run
 from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import TRACE_RECORDED
-from pml_common.contracts.executor import RunWorkflow, TraceRecorded
+from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import ProgramApi
 from services.executor.tests.support.builders import make_command
@@ -50,9 +50,8 @@ def reading(code: str) -> RunWorkflow:
 
 async def appends(bus: MemoryBus, command: RunWorkflow) -> Sequence[Sequence[str]]:
     """Return the types of the entries of each append."""
-    stored = await bus.history(command.scope, str(command.workflow_id), of=TRACE_RECORDED)
-    messages = [each.message for each in stored]
-    return [[e.type for e in m.entries] for m in messages if isinstance(m, TraceRecorded)]
+    stored = await read_run(bus, command.scope, command.workflow_id)
+    return [[entry.type for entry in append.entries] for _, append in stored.appends]
 
 
 class Deaf(MemoryBus):
@@ -61,6 +60,6 @@ class Deaf(MemoryBus):
     def __init__(self, bus: MemoryBus) -> None:
         super().__init__(bus.broker)
 
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+    async def publish(self, message: Message) -> int:
         await asyncio.Event().wait()
         raise AssertionError

@@ -22,7 +22,7 @@ from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.fakes import HeldTools
-from services.executor.tests.support.harness import deliver, finish, make_dependencies
+from services.executor.tests.support.harness import deliver, finish, last_append, make_dependencies
 
 
 async def two_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
@@ -42,7 +42,8 @@ def cancel(run: RunWorkflow) -> CancelRun:
 
 async def ended(command: CancelRun, deps: RunDependencies) -> RunFinished:
     async with asyncio.timeout(60):
-        (fact,) = await on_cancel_run(command, deps)
+        assert await on_cancel_run(command, deps) == ()
+    fact = await last_append(deps, command.run)
     assert isinstance(fact, RunFinished)
     return fact
 

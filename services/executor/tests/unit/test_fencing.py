@@ -113,10 +113,9 @@ async def test_a_command_that_comes_again_after_its_run_parked_does_not_refuse_w
         finish(agreed(waits, command), make_dependencies(bus, pool, tools))
     )
     await begun.wait()
-    again = await deliver(command, make_dependencies(bus, pool, tools))
+    await deliver(command, make_dependencies(bus, pool, tools))
     answer.set()
 
-    assert [each.message_id for each in again] == [waits.event_id]
     assert (await goes_on).success
     assert tools.made == {"mail:send": 1, "api:a": 1}
 
@@ -128,8 +127,8 @@ class Forgetful(MemoryBus):
         super().__init__()
         self._at = at
 
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
-        sequence = await super().publish(message, expected_last=expected_last)
+    async def publish(self, message: Message) -> int:
+        sequence = await super().publish(message)
         self._at -= 1
         if self._at == 0:
             raise BusUnavailable("no answer")

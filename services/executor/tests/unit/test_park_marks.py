@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 
+from pml_common.bus.run_journal import mark_of
 from pml_common.contracts.executor import ParkMark, WantedCall
 from pml_common.contracts.tool import args_hash
 from pml_executor.domain.journal import RunJournal
@@ -11,10 +12,10 @@ from pml_executor.domain.parking import (
     MOST_AT_ONCE,
     Parking,
     is_parked,
-    park_mark,
     parked_ms,
     parked_under,
     wanted_call,
+    workflow_parked,
 )
 from pml_executor.domain.protocol import CallMade
 from services.executor.tests.support.builders import make_command
@@ -49,12 +50,13 @@ def test_marks_tell_whether_and_for_how_long_a_run_waits() -> None:
     assert parked_under(command, own[:2]) == ()
 
 
-def test_a_mark_names_every_call_that_the_run_waits_at() -> None:
+def test_a_park_names_every_call_that_the_run_waits_at() -> None:
     command = make_command("")
     call = mark(0, wanted=True).wanted
     assert call is not None
     calls = tuple(call.model_copy(update={"occurrence": n}) for n in range(3))
-    made = park_mark(command, calls, 5.0)
+    made = mark_of(workflow_parked(command, calls, (), 5.0))
+    assert made is not None
     assert (made.command_id, made.ts, made.wanted, made.beside) == (
         command.command_id,
         5.0,

@@ -13,9 +13,8 @@ from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import DeadLetter, Retry, dispose
 from pml_common.bus.errors import Fenced, MessageLost, Unreadable
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import StoredMessage
-from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, TRACE_RECORDED, MessageType
+from pml_common.bus.port import EventsOf, StoredMessage
+from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, RUN_FINISHED, TRACE_RECORDED
 from pml_common.contracts.executor import CancelRun, RunWorkflow, TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
@@ -51,10 +50,10 @@ class LaggingBus(MemoryBus):
 
     unseen = 0
 
-    async def history(
-        self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
-    ) -> Sequence[StoredMessage]:
-        found = await super().history(scope, entity, of=of)
+    async def salvage(
+        self, of: EventsOf, scope: Scope, entity: str
+    ) -> Sequence[StoredMessage | Unreadable]:
+        found = await super().salvage(of, scope, entity)
         self.unseen, is_late = max(0, self.unseen - 1), self.unseen > 0
         return found[:-2] if is_late else found
 
@@ -161,6 +160,21 @@ def test_what_is_lost_is_given_up_at_its_first_delivery() -> None:
     assert isinstance(dispose(MessageLost("a", 7, "gone"), EXECUTOR_ON_RUN_WORKFLOW, 1), DeadLetter)
 
 
+async def test_a_forged_end_in_the_journal_costs_a_redelivery_and_nothing_else() -> None:
+    bus, tools, command = MemoryBus(), HeldTools(), make_command("two")
+    deps = make_dependencies(bus, POOL, tools)
+    running = asyncio.ensure_future(deliver(command, deps))
+    async with asyncio.timeout(60):
+        await tools.begun.wait()
+        subject = names.subject_of(RUN_FINISHED, command.scope, str(command.workflow_id))
+        bus.broker.store(Envelope(subject, b"{}", {codec.MSG_ID: "forged"}))
+        tools.release.set()
+        with pytest.raises(Fenced):
+            await running
+    assert (await finish(command, deps)).success
+    assert set(tools.made.values()) == {1}
+
+
 async def test_an_append_that_a_slow_replica_shows_late_is_not_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -179,8 +193,7 @@ async def test_an_append_that_a_slow_replica_shows_late_is_not_lost(
                 workflow_id=command.workflow_id,
                 entries=(),
                 previous=last,
-            ),
-            expected_last=last,
+            )
         )
         bus.unseen = 2
         tools.release.set()

@@ -30,7 +30,7 @@ from pml_gateway.application.admission import RELEASE_EVERY_S
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
-from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished
+from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished, on_runs_finished
 from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
 from pml_gateway.entrypoints.http.app import Health, Limits, rest_app
 from pml_gateway.entrypoints.http.http_protocol import ReadTimeouts, protocol_with
@@ -89,7 +89,6 @@ async def register_handlers(parts: Parts) -> None:
     """Register the handlers: the table message → handler."""
     bus, notifier, runs, calls = parts.bus, parts.notifier, parts.runs, parts.calls
     step = {"workflows": parts.workflows, "now": bus.now}
-    ran = {**step, "journal": bus}
     judging = {"tools": parts.tools, "policy_of": parts.policies.of}
 
     def is_ours(scope: Scope, workflow_id: str) -> bool:
@@ -98,7 +97,11 @@ async def register_handlers(parts: Parts) -> None:
     await bus.listen(catalog.WORKFLOW_FINISHED, partial(_on_end, parts), wants=is_ours)
     await bus.listen(catalog.APPROVAL_REQUESTED, notifier.on_message, wants=notifier.is_awaited)
     await bus.listen(catalog.CAPABILITY_CHANGED, parts.names.on_capability_changed)
-    await bus.listen(catalog.RUN_FINISHED, calls.on_run_finished, wants=calls.is_calling)
+    await bus.listen(
+        catalog.RUN_FINISHED,
+        partial(on_run_finished, workflows=parts.workflows, calls=calls),
+        wants=lambda scope, entity: is_ours(scope, entity) or calls.is_calling(scope, entity),
+    )
     await bus.listen(catalog.CANCEL_RUN, runs.on_end, wants=runs.is_known)
     await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool)
     deciding = {"workflows": parts.workflows, "rulings": parts.rulings}
@@ -109,12 +112,14 @@ async def register_handlers(parts: Parts) -> None:
         catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **deciding)
     )
     await bus.consume(
-        catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **ran, **judging)
+        catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **step, **judging)
     )
-    await bus.consume(catalog.GATEWAY_ON_RUN_FINISHED, partial(on_run_finished, **ran))
+    await bus.consume_batches(
+        catalog.GATEWAY_ON_RUN_FINISHED, partial(on_runs_finished, workflows=parts.workflows)
+    )
     await bus.consume_dead_letters(
         catalog.GATEWAY_ON_DEAD_LETTER,
-        partial(on_dead_letter, **ran, store=parts.stores.workflows),
+        partial(on_dead_letter, **step, journal=bus, store=parts.stores.workflows),
     )
 
 

@@ -1,7 +1,7 @@
 """Components that handlers and routes of the gateway share, and their assembly."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from pml_gateway.adapters.bus.results import BusResults
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.watch import BusWatch
 from pml_gateway.adapters.disk_space import MIB, DiskSpace
+from pml_gateway.adapters.heard_ends import HeardEnds
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.stores import Stores
@@ -33,6 +34,7 @@ from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
+from pml_gateway.domain.workflow.workflow import run_ended
 from pml_gateway.entrypoints.http.app import UseCases
 from pml_gateway.entrypoints.http.events import EventStreams
 from pml_gateway.ports import KnownTools
@@ -75,13 +77,15 @@ def assemble(
 ) -> Parts:
     """Build every component and start none; `instance` is the id of this process, `key` signs its
     grants."""
+    heard = HeardEnds(stores.workflows, bus, run_ended)
+    stores = replace(stores, workflows=heard)
     watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), MemoryNotifier()
     relay, runs = OutboxRelay(stores.outbox, bus), RunCache(stores.workflows)
     room = DiskSpace(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
     admission = Admission(settings.bounds, stores.workflows)
     terms, rules, now = settings.terms, settings.rules(key), bus.now
-    workflows = WorkflowService(stores.workflows, relay, notifier, runs, names, terms, rules)
+    workflows = WorkflowService(heard, relay, notifier, runs, names, terms, rules)
     ready = partial(_require_ready, watch, room)
     rulings = Rulings(tools, policies.of, bus, now)
     analyses = BusAnalyses(bus, tools.find, max_age_s=settings.gateway_analysis_max_age_s)

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Event, Message
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
@@ -182,6 +183,10 @@ class Analyses(Protocol):
         ...
 
 
+EndStep = Callable[[Workflow, RunFinished], Workflow]
+"""Returns a workflow after the end of its run; the same one if it changes nothing."""
+
+
 class WorkflowStore(Protocol):
     """Stores workflows and their approvals. Every method may raise StorageUnavailable."""
 
@@ -205,6 +210,15 @@ class WorkflowStore(Protocol):
         None: there is no such workflow."""
         ...
 
+    async def end(self, runs: Sequence[RunFinished], step: EndStep) -> Sequence[Workflow]:
+        """Take the steps that the ends of runs cause, together, and return the workflows after
+        them; workflows that there are not are missing. A repetition changes nothing."""
+        ...
+
+    def latest(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        """Return a running workflow as this process stored it last, if it is at hand."""
+        ...
+
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """Return a workflow in its current state."""
         ...
@@ -219,6 +233,14 @@ class WorkflowStore(Protocol):
 
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
         """List workflows of all scopes whose next step is overdue."""
+        ...
+
+
+class EndHearingStore(WorkflowStore, Protocol):
+    """A store that knows the ends of runs before they are stored."""
+
+    def hear(self, before: Workflow, run: RunFinished) -> Workflow:
+        """Remember the end of a run until it is stored, and return the workflow after it."""
         ...
 
 
@@ -262,6 +284,10 @@ class Notifier(Protocol):
 
     def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
         """Receive notifications when a workflow ends or needs approval, until the block exits."""
+        ...
+
+    def is_awaited(self, scope: Scope, workflow_id: str) -> bool:
+        """Whether a caller waits for this workflow."""
         ...
 
     def notify(self, workflow: Workflow) -> None:

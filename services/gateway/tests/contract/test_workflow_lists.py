@@ -35,7 +35,7 @@ async def test_a_list_is_newest_first_and_its_scopes_own(workflows: WorkflowStor
         await workflows.accept(one, (one.requested,))
     for workflow_event in (
         Analyzed(analyzed(kept[1]), AT),
-        RunEnded(finished(kept[1], error=error), AT),
+        RunEnded(finished(kept[1], error=error)),
     ):
         await take(workflows, kept[1], workflow_event)
     await take(workflows, kept[2], NotAnalyzed(rejected(kept[2]), AT))

@@ -15,9 +15,9 @@ from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow.approval import with_shown
-from pml_gateway.domain.workflow.events import Analyzed, Decided, NotAnalyzed, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Decided, NotAnalyzed, RunEnded
 from pml_gateway.domain.workflow.parking import with_definitions
-from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance, run_ended
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.support.builders import (
@@ -64,7 +64,7 @@ async def test_a_workflow_is_accepted_with_its_first_step(
     assert waiting.total == (verdict == "ask")
     if verdict == "allow":
         run = finished(after, result=1)
-        taken = await take(workflows, after, RunEnded(run, later(1)))
+        taken = await take(workflows, after, RunEnded(run))
         assert taken.workflow is not None
         assert taken.workflow.state == "succeeded"
 
@@ -123,11 +123,34 @@ async def test_each_step_is_kept_with_all_that_led_to_it(workflows: WorkflowStor
     now = workflow()
     await workflows.accept(now, (now.requested,))
     run = finished(now, result=NASTY, calls=[made(result={NASTY: NASTY})])
-    for workflow_event in (Analyzed(analyzed(now), AT), RunEnded(run, later(1))):
+    for workflow_event in (Analyzed(analyzed(now), AT), RunEnded(run)):
         now, _ = advance(now, workflow_event, RULES)
         await take(workflows, now, workflow_event)
         assert await workflows.get(SCOPE, now.workflow_id) == now
     assert now.state == "succeeded"
+
+
+async def test_the_ends_of_runs_are_stored_together_once(workflows: WorkflowStore) -> None:
+    """One is cached, one changed since, one runs no longer, and one does not exist."""
+    cached, changed, done, unknown = (workflow() for _ in range(4))
+    for one in (cached, changed, done):
+        after, effects = advance(one, Analyzed(analyzed(one), AT), RULES)
+        await workflows.accept(after, effects)
+    wish = Cancelled("mira", later(1))
+    await workflows.change(
+        SCOPE, changed.workflow_id, partial(advance, workflow_event=wish, rules=RULES)
+    )
+    runs = [finished(one, result=NASTY) for one in (cached, changed, done, unknown)]
+    [ended] = await workflows.end(runs[2:3], run_ended)
+    assert ended.state == "succeeded"
+    for _ in range(2):
+        after = await workflows.end(runs, run_ended)
+        assert {each.workflow_id for each in after} == {run.workflow_id for run in runs[:3]}
+    for one, run in zip((cached, changed, done), runs, strict=False):
+        found = await workflows.get(SCOPE, one.workflow_id)
+        assert found is not None
+        assert (found.state, found.error, found.due_at) == ("succeeded", None, None)
+        assert (found.run, found.finished_at) == (run.without_entries(), later(1))
 
 
 async def test_why_a_workflow_failed_without_a_run_is_kept(workflows: WorkflowStore) -> None:

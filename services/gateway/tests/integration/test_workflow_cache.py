@@ -14,7 +14,6 @@ from services.gateway.tests.support.builders import (
     SCOPE,
     analyzed,
     finished,
-    later,
     rejected,
     workflow,
 )
@@ -68,7 +67,7 @@ async def test_each_replica_goes_on_where_the_other_stopped(replicas: Replicas) 
     new = workflow()
     await replicas.ours.accept(new, (new.requested,))
     running = await take(replicas.theirs, new, Analyzed(analyzed(new), AT))
-    ended = await take(replicas.ours, new, RunEnded(finished(new), later(1)))
+    ended = await take(replicas.ours, new, RunEnded(finished(new)))
     assert running.workflow is not None
     assert ended.workflow is not None
     assert ended.workflow.state == "succeeded"

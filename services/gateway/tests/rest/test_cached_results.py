@@ -8,7 +8,6 @@ import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_gateway.adapters.bus.results import BusResults
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
@@ -190,7 +189,6 @@ async def test_with_the_cache_unavailable_a_capability_runs(w: World) -> None:
 async def test_a_result_whose_workflow_is_gone_is_not_served(w: World) -> None:
     await choose(w, MEMOIZE)
     await look(w)
-    stores = w.parts.stores
-    assert isinstance(stores.workflows, MemoryWorkflowStore)
-    stores.workflows.kept.clear()
+    await w.broker.settled()
+    w.kept.kept.clear()
     assert "cached" not in await look(w)

@@ -21,7 +21,6 @@ from services.gateway.tests.support.harness import Json, World, world
 ALL_EVENTS = [
     "gateway.execution-requested",
     "analyzer.execution-analyzed",
-    "executor.trace-recorded",
     "executor.run-finished",
     "gateway.workflow-finished",
 ]

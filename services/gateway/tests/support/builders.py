@@ -22,7 +22,7 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
-from pml_common.contracts.trace import TaskResult
+from pml_common.contracts.trace import CapabilityEnd, TaskResult
 from pml_common.signing import SigningKey
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.acceptance import IncomingRequest, Terms, accepted
@@ -166,22 +166,34 @@ def finished(
     calls: Sequence[TaskResult] = (),
 ) -> RunFinished:
     """Build the end of its run, successful unless an error is given."""
+    capability = CapabilityIdentity(
+        capability_id=ids.capability_id(of.scope, CODE_HASH), code_hash=CODE_HASH
+    )
+    end = CapabilityEnd(
+        trace_id=ids.root_trace_id(of.workflow_id),
+        ts=later(1).timestamp() * 1000,
+        capability_id=capability.capability_id,
+        success=error is None,
+        duration_ms=12.5,
+        result=result,
+        error=error,
+    )
     return RunFinished(
         scope=of.scope,
         event_id=ids.effect_id(of.workflow_id, "run-finished"),
         workflow_id=of.workflow_id,
         principal=of.requested.principal,
-        capability=CapabilityIdentity(
-            capability_id=ids.capability_id(of.scope, CODE_HASH), code_hash=CODE_HASH
-        ),
-        success=error is None,
+        capability=capability,
+        success=end.success,
         result=result,
         error=error,
         executed_path=("n1",),
         task_results=tuple(calls),
-        trace_id=ids.root_trace_id(of.workflow_id),
+        trace_id=end.trace_id,
         started_at=AT.timestamp() * 1000,
-        duration_ms=12.5,
+        duration_ms=end.duration_ms,
+        entries=(end,),
+        previous=0,
     )
 
 

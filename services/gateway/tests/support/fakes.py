@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from libs.pml_common.tests.support.builders import after
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
+from pml_common.bus.run_journal import OWNER
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.analyzer import (
     AnalysisRejected,
@@ -18,7 +20,7 @@ from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded
+from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
 from pml_common.contracts.learner import ListTraces, TracePage
 from pml_common.contracts.registry import (
@@ -37,7 +39,6 @@ from pml_common.contracts.registry import (
 )
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import ToolDefinition
-from pml_common.contracts.trace import CapabilityEnd
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.support.builders import (
     AT,
@@ -64,6 +65,7 @@ class FakeServices:
     runs: list[RunWorkflow] = field(default_factory=list[RunWorkflow])
     names: dict[str, CapabilityRecord] = field(default_factory=dict[str, CapabilityRecord])
     catalog: tuple[ToolDefinition, ...] = ()
+    reads_journals: bool = False
     release: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def start(self) -> None:
@@ -116,10 +118,14 @@ class FakeServices:
             result=[outcome.model_dump(mode="json") for outcome in outcomes],
             error=error,
             trace_id=ids.root_trace_id(command.workflow_id),
-            started_at=0.0,
+            started_at=self.bus.now().timestamp() * 1000,
             duration_ms=1.0,
         )
-        return [await journaled(self.bus, fact)]
+        entity = str(command.workflow_id)
+        if self.reads_journals:  # raises Unreadable
+            await self.bus.history(command.scope, entity, of=OWNER)
+        before = await self.bus.salvage(OWNER, command.scope, entity)
+        return [after(before[-1].sequence if before else 0, fact)]
 
     async def _call(self, command: RunWorkflow, number: int) -> ToolOutcome:
         node_id, tool = f"n{number + 1}", sorted(command.grant.tools)[number]
@@ -181,31 +187,6 @@ class FakeServices:
 
     async def _traces(self, query: ListTraces) -> TracePage:
         return TracePage(traces=(), total=0)
-
-
-async def journaled(bus: Bus, run: RunFinished) -> RunFinished:
-    """Publish the journal's last append of a run and return the run's end."""
-    sequence = await bus.publish(closing(run))
-    return run.model_copy(update={"journal_sequence": sequence})
-
-
-def closing(run: RunFinished) -> TraceRecorded:
-    """Build the append that closes the journal of a run."""
-    end = CapabilityEnd(
-        trace_id=run.trace_id,
-        ts=run.started_at,
-        capability_id=run.capability.capability_id,
-        success=run.success,
-        duration_ms=run.duration_ms,
-        result=run.result,
-        error=run.error,
-    )
-    return TraceRecorded(
-        event_id=ids.effect_id(run.event_id, "closed"),
-        scope=run.scope,
-        workflow_id=run.workflow_id,
-        entries=(end,),
-    )
 
 
 def record(of: Workflow, name: str, code_hash: str = CODE_HASH) -> CapabilityRecord:

@@ -17,6 +17,7 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
+from pml_gateway.adapters.heard_ends import HeardEnds
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.results import MemoryResults
@@ -26,6 +27,7 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.app import mcp_endpoint, register_handlers, rest_api
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
+from pml_gateway.domain.workflow.workflow import run_ended
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import ServerStatus, ToolServers
 from pml_gateway.settings import GatewaySettings
@@ -72,7 +74,7 @@ def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -
     """Build a workflow service on a store in memory, with a run cache and a notifier of its own."""
     bus = bus or MemoryBus()
     return WorkflowService(
-        store=store,
+        store=HeardEnds(store, bus, run_ended),
         relay=OutboxRelay(store.outbox, bus),
         notifier=MemoryNotifier(),
         runs=RunCache(store),
@@ -107,6 +109,7 @@ class World:
     servers: FakeServers
     http: httpx2.AsyncClient
     broker: MemoryBroker
+    kept: MemoryWorkflowStore
 
     async def execute(self, code: str = "return 1;", **more: object) -> Json:
         """Call POST /api/execute and expect 200."""
@@ -140,7 +143,7 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
         await peers.start()
     async with client_of(rest_api(parts, mcp_endpoint(parts))) as http:
         try:
-            yield World(parts, peers, servers, http, broker)
+            yield World(parts, peers, servers, http, broker, store)
         finally:
             parts.notifier.close()
             await parts.calls.close()

@@ -119,6 +119,7 @@ def waits(under: RunWorkflow, layer: int, node_id: str, *calls: tuple[str, JsonV
         event_id=ids.effect_id(under.command_id, "workflow-parked"),
         workflow_id=under.workflow_id,
         command_id=under.command_id,
+        ts=0.0,
         wanted=WantedCall(
             node_id=node_id,
             occurrence=0,

@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from pml_common.bus.port import Bus
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.executor import (
-    ParkMark,
     RunWorkflow,
-    TraceRecorded,
     WantedCall,
     WorkflowParked,
 )
@@ -38,19 +35,6 @@ def parked_event(fact: WorkflowParked, at: datetime, *asked: ToolVerdict | None)
     return Parked(fact, at, asked or (ASKED,) * (1 + len(fact.beside)))
 
 
-async def journaled_park(bus: Bus, fact: WorkflowParked) -> WorkflowParked:
-    """Publish the journal's mark of a park and return the park."""
-    mark = ParkMark(command_id=fact.command_id, ts=0.0, wanted=fact.wanted, beside=fact.beside)
-    append = TraceRecorded(
-        event_id=ids.effect_id(fact.event_id, "parked"),
-        scope=fact.scope,
-        workflow_id=fact.workflow_id,
-        entries=(),
-        mark=mark,
-    )
-    return fact.model_copy(update={"journal_sequence": await bus.publish(append)})
-
-
 def parked(
     under: RunWorkflow, args: JsonObject | None = None, *, calls: Sequence[TaskResult] = ()
 ) -> WorkflowParked:
@@ -61,6 +45,8 @@ def parked(
         event_id=ids.effect_id(under.command_id, "workflow-parked"),
         workflow_id=under.workflow_id,
         command_id=under.command_id,
+        ts=0.0,
+        previous=0,
         wanted=WantedCall(
             node_id="dyn:fs:write",
             occurrence=0,

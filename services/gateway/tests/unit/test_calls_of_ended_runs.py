@@ -44,9 +44,9 @@ async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
     answer = asyncio.create_task(calls.on_call_tool(asked))
     async with asyncio.timeout(30):
         await servers.begun.wait()
-        await calls.on_run_finished(finished(workflow(key="theirs", scope=ELSEWHERE)))
+        calls.cancel_of(finished(workflow(key="theirs", scope=ELSEWHERE)))
         assert not servers.cancelled.is_set()
-        await calls.on_run_finished(finished(OURS))
+        calls.cancel_of(finished(OURS))
         outcome = await answer
         assert servers.cancelled.is_set()
         assert outcome.status == "unknown"

@@ -80,7 +80,7 @@ def test_the_answer_and_the_view_say_that_it_was_dry_and_which_calls_were_mocked
     running, _ = after(new, Analyzed(dry_analysis(new), AT))
     mocked = made("fs:write").model_copy(update={"mocked": True})
     run = finished(new, calls=[mocked])
-    ended, _ = after(running, RunEnded(run, AT))
+    ended, _ = after(running, RunEnded(run))
     answer = execute_response(ended, None)
     assert answer.dry_run
     assert '"dryRun":true' in answer.to_json()

@@ -9,6 +9,7 @@ import pytest
 
 from pml_common.bus.errors import Retryable
 from pml_common.bus.memory import MemoryBus
+from pml_common.bus.port import Handled
 from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import RunWorkflow
@@ -21,7 +22,7 @@ from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
-from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished
+from pml_gateway.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
 from services.gateway.tests.support.builders import (
     AT,
@@ -32,9 +33,9 @@ from services.gateway.tests.support.builders import (
     rejected,
     workflow,
 )
-from services.gateway.tests.support.fakes import FakeServices, journaled
+from services.gateway.tests.support.fakes import FakeServices
 from services.gateway.tests.support.harness import READY, FakeServers, workflow_service
-from services.gateway.tests.support.parked_runs import journaled_park, parked
+from services.gateway.tests.support.parked_runs import parked
 
 ALLOWED = Policy(otherwise="allow")
 Handler = Callable[..., Awaitable[Sequence[Message]]]
@@ -133,9 +134,7 @@ async def test_a_parked_run_is_asked_about_once_with_its_tools_as_they_are_liste
     (command,) = await analysis_handler(store, MemoryBus())(analyzed(new))
     assert isinstance(command, RunWorkflow)
     servers = FakeServers(stands={"fs": replace(READY, state="connecting", tools=0)})
-    bus = MemoryBus()
-    handle = partial(judging(store, on_workflow_parked, servers), journal=bus)
-    fact = await journaled_park(bus, parked(command))
+    handle, fact = judging(store, on_workflow_parked, servers), parked(command)
     with pytest.raises(Retryable, match="MCP server fs is being connected"):
         await handle(fact)
     servers.stands = {"fs": READY}
@@ -151,9 +150,8 @@ async def test_a_parked_run_whose_tool_no_server_lists_ends() -> None:
     new, store = await stored()
     (command,) = await analysis_handler(store, MemoryBus())(analyzed(new))
     assert isinstance(command, RunWorkflow)
-    bus, servers = MemoryBus(), FakeServers(listed={"fs": (READ,)})
-    handle = partial(judging(store, on_workflow_parked, servers), journal=bus)
-    (told,) = await twice(partial(handle, await journaled_park(bus, parked(command))))
+    handle = judging(store, on_workflow_parked, FakeServers(listed={"fs": (READ,)}))
+    (told,) = await twice(partial(handle, parked(command)))
     assert isinstance(told, WorkflowFinished)
     assert told.error is not None
     assert "no server lists it" in told.error.message
@@ -175,14 +173,17 @@ async def test_a_rejected_program_ends_once() -> None:
     assert isinstance(told, WorkflowFinished)
 
 
-async def test_a_finished_run_ends_its_workflow_once() -> None:
+async def test_finished_runs_end_their_workflows_once_and_publish_nothing() -> None:
     new, store = await stored()
     await analysis_handler(store, MemoryBus())(analyzed(new))
-    bus = MemoryBus()
-    handle = partial(on(store, on_run_finished), journal=bus)
-    (told,) = await twice(partial(handle, await journaled(bus, finished(new, result=1))))
-    assert isinstance(told, WorkflowFinished)
-    assert told.result == 1
+    runs = [finished(new, result=1), finished(workflow(key="unknown"))]
+    for _ in range(2):
+        handled = await on_runs_finished(runs, workflows=workflow_service(store))
+        assert handled == Handled()
+    ended = await store.get(new.scope, new.workflow_id)
+    assert ended is not None
+    assert ended.run is not None
+    assert (ended.state, ended.run.result, ended.run.entries) == ("succeeded", 1, ())
 
 
 async def test_a_message_about_an_unknown_workflow_has_no_effects() -> None:
@@ -191,11 +192,9 @@ async def test_a_message_about_an_unknown_workflow_has_no_effects() -> None:
     assert await twice(partial(analysis_handler(store, MemoryBus()), analyzed(stranger))) == ()
 
 
-async def test_a_finished_run_that_comes_again_changes_nothing() -> None:
+async def test_the_end_of_a_run_that_did_not_begin_changes_nothing() -> None:
     new, store = await stored()
-    bus = MemoryBus()
-    handle = partial(on(store, on_run_finished), journal=bus)
-    assert await twice(partial(handle, await journaled(bus, finished(new)))) == ()
+    await on_runs_finished([finished(new)], workflows=workflow_service(store))
     assert await store.get(new.scope, new.workflow_id) == new
 
 

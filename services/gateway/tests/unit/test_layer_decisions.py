@@ -52,7 +52,7 @@ def test_continue_lets_it_go_on_under_the_same_grant_until_the_next_layer() -> N
     assert [(one.task, one.preview) for one in layer.done] == [("write", "1"), ("look", "2")]
     now, third = with_command(*after(now, answer(now, 20)))
     assert third.command_id != second.command_id
-    end, _ = after(now, RunEnded(finished(now, result=1), later(30)))
+    end, _ = after(now, RunEnded(finished(now, result=1)))
     assert end.state == "succeeded"
 
 

@@ -132,6 +132,7 @@ async def test_a_run_whose_journal_cannot_be_read_ends_and_says_what_is_unknown(
 ) -> None:
     started = await begun(quiet)
     quiet.broker.store(journal_poison(started, data))
+    quiet.peers.reads_journals = True
     quiet.peers.release.set()
     ended = await eventually(lambda: _end(quiet, started))
     assert ended.error is not None

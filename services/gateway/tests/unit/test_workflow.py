@@ -12,6 +12,7 @@ from pml_common.contracts.structure import Diagnostic
 from pml_common.signing import TrustedKeys
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.events import Analyzed, Due, NotAnalyzed, RunEnded
+from pml_gateway.domain.workflow.run_end import workflow_finished
 from services.gateway.tests.support.builders import (
     AT,
     ELSEWHERE,
@@ -200,14 +201,17 @@ def test_a_decision_on_another_approval_changes_nothing() -> None:
 
 def test_a_run_ends_its_workflow_as_it_ended() -> None:
     new = workflow()
-    good, effects = after(new, Analyzed(analyzed(new), AT), RunEnded(finished(new, result=3), AT))
-    (told,) = effects
-    assert isinstance(told, WorkflowFinished)
+    end = finished(new, result=3)
+    good, effects = after(new, Analyzed(analyzed(new), AT), RunEnded(end))
+    told = workflow_finished(end)
+    assert effects == ()
     assert (good.state, told.status, told.result) == ("succeeded", "success", 3)
+    assert good.finished_at == told.finished_at == later(1)
     error = WorkflowError(kind="tool_error", message="disk full")
-    bad, effects = after(new, Analyzed(analyzed(new), AT), RunEnded(finished(new, error=error), AT))
-    (told,) = effects
-    assert isinstance(told, WorkflowFinished)
+    end = finished(new, error=error)
+    bad, effects = after(new, Analyzed(analyzed(new), AT), RunEnded(end))
+    told = workflow_finished(end)
+    assert effects == ()
     assert (bad.state, told.status, told.error) == ("failed", "error", error)
 
 
@@ -216,7 +220,7 @@ def test_what_happened_to_another_workflow_changes_nothing() -> None:
     assert after(new, Analyzed(analyzed(other), AT)) == (new, ())
     assert after(new, NotAnalyzed(rejected(other), AT)) == (new, ())
     running, _ = after(new, Analyzed(analyzed(new), AT))
-    assert after(running, RunEnded(finished(other), AT)) == (running, ())
+    assert after(running, RunEnded(finished(other))) == (running, ())
 
 
 ELSEWHERE_ID = workflow(scope=ELSEWHERE).workflow_id

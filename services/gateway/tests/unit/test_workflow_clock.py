@@ -65,7 +65,7 @@ def test_what_nobody_will_finish_any_more_ends_and_says_whether_it_ran() -> None
         assert lost.state == "failed"
         assert told.error is not None
         assert told.error.kind == "outcome_unknown"
-        assert after(lost, RunEnded(finished(new), AT)) == (lost, ())
+        assert after(lost, RunEnded(finished(new))) == (lost, ())
 
 
 @pytest.mark.parametrize("is_running", [False, True])

@@ -35,6 +35,7 @@ def finished_run(
     """Build a run of the scope's capability with `code_hash`, in a workflow of its own."""
     workflow_id = workflow_id or uuid4()
     return RunFinished(
+        previous=0,
         scope=scope,
         event_id=ids.effect_id(workflow_id, "run-finished_run"),
         workflow_id=workflow_id,

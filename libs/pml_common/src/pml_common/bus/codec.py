@@ -9,14 +9,17 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from pml_common.bus import names
-from pml_common.bus.errors import Rejected
+from pml_common.bus.errors import NotBelieved, Rejected
 from pml_common.bus.identity import SIGNATURE, Identity, signed_content
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import MessageType, QueryType
+from pml_common.contracts.executor import JournalAppend
 
 MSG_ID = "Nats-Msg-Id"
 EXPECTED_LAST = "Nats-Expected-Last-Subject-Sequence"
+EXPECTED_ON = "Nats-Expected-Last-Subject-Sequence-Subject"
+"""Header: the subjects over which `EXPECTED_LAST` counts."""
 CORRELATION = "Pml-Correlation-Id"
 CAUSATION = "Pml-Causation-Id"
 PAYLOAD = "Pml-Payload-Sha256"
@@ -72,11 +75,10 @@ async def seal(
     message: Message,
     headers: dict[str, str],
     payloads: Payloads,
-    expected_last: int | None,
     identity: Identity,
 ) -> Envelope:
-    """Encode a message for storing, signed if its type requires it; adds to `headers`, which
-    already hold the cause. Raises WrongSender."""
+    """Encode a message for storing, signed if its type requires it, an append of a journal behind
+    its fence; adds to `headers`, which already hold the cause. Raises WrongSender."""
     entry = catalog.type_of(message)
     subject = names.subject_of(entry, message.scope, message.entity)
     data, message_id = encode(message), str(message.message_id)
@@ -85,21 +87,31 @@ async def seal(
     if entry.signed:
         content = signed_content(subject, message_id, _digest(data))
         headers[SIGNATURE] = identity.sign(entry.sender, content)
-    if expected_last is not None:
-        headers[EXPECTED_LAST] = str(expected_last)
+    if isinstance(message, JournalAppend) and message.previous is not None:
+        headers[EXPECTED_LAST] = str(message.previous)
+        headers[EXPECTED_ON] = names.entity_filter(message.scope, message.entity, entry.owner)
     return Envelope(subject, await check_in(data, headers, payloads), headers)
 
 
-def require_signature(entry: MessageType[Message], envelope: Envelope, identity: Identity) -> None:
+def require_authentic(entry: MessageType[Message], envelope: Envelope, identity: Identity) -> None:
     """Raise Rejected unless the type's sender has signed subject, id and body (or the digest of a
-    body in the store); unsigned types pass."""
+    body in the store), and published an append of a journal behind its fence: the server stores
+    the headers that it has enforced. Unsigned types pass."""
+    headers = envelope.headers
     if not entry.signed:
         return
-    headers = envelope.headers
+    if entry.is_fenced and not _is_behind_fence(envelope):
+        raise NotBelieved("it was published without the fence of its journal")
     content = signed_content(envelope.subject, headers.get(MSG_ID, ""), _digest_of(envelope))
     fault = identity.fault(entry.sender, content, headers.get(SIGNATURE))
     if fault is not None:
-        raise Rejected(f"not believed: {fault}")
+        raise NotBelieved(fault)
+
+
+def _is_behind_fence(envelope: Envelope) -> bool:
+    address, headers = names.parse_subject(envelope.subject), envelope.headers
+    journal = names.entity_filter(address.scope, address.entity, address.owner)
+    return EXPECTED_LAST in headers and headers.get(EXPECTED_ON) == journal
 
 
 async def seal_query(
@@ -129,7 +141,7 @@ def require_query_signature(
     content = signed_content(query.subject, query.headers.get(NONCE, ""), _digest_of(query))
     fault = identity.fault(query_type.clients[0], content, query.headers.get(SIGNATURE))
     if fault is not None:
-        raise Rejected(f"not believed: {fault}")
+        raise NotBelieved(fault)
 
 
 def sign_reply(
@@ -155,7 +167,7 @@ def require_reply_signature(
     content = _reply_content(query, _digest_of(reply))
     fault = identity.fault(query_type.owner, content, reply.headers.get(SIGNATURE))
     if fault is not None:
-        raise Rejected(f"not believed: {fault}")
+        raise NotBelieved(fault)
 
 
 def _reply_content(query: Envelope, reply_digest: str) -> bytes:

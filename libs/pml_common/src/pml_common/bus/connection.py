@@ -12,6 +12,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.js.errors import APIError, ServerError, ServiceUnavailableError
 
+from pml_common.bus import names
 from pml_common.bus.client import DirectClient
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import BusError, BusUnavailable
@@ -120,5 +121,5 @@ def server_errors(client: Client, what: str) -> Generator[None]:
 
 
 def envelope_of(message: Msg) -> Envelope:
-    """Build the envelope of a delivered message."""
-    return Envelope(message.subject, message.data, message.headers or {})
+    """Build the envelope of a delivered message, as it was published."""
+    return Envelope(names.published_subject(message.subject), message.data, message.headers or {})

@@ -29,7 +29,12 @@ DELIVERIES = "Pml-Dead-Deliveries"
 MESSAGE_ID = "Pml-Dead-Message-Id"
 DEAD_LETTER_SIGNATURE = "Pml-Dead-Signature"
 """Header: the signature of the service that dead-lettered the message."""
-_DROPPED_HEADERS = (codec.MSG_ID, codec.EXPECTED_LAST)
+_RENAMED = {
+    codec.MSG_ID: MESSAGE_ID,
+    codec.EXPECTED_LAST: "Pml-Dead-Expected-Last",
+    codec.EXPECTED_ON: "Pml-Dead-Expected-On",
+}
+"""Headers that would take effect again when the dead letter is stored."""
 _REASON_LIMIT = 4000
 _CONSUMERS = {consumer.durable: consumer for consumer in catalog.CONSUMERS}
 
@@ -66,12 +71,11 @@ def build_dead_letter(
     """Build the dead letter of a delivery, signed by the consumer's service; unsigned without its
     key."""
     subject = names.dead_subject(consumer.durable)
-    kept = {name: value for name, value in envelope.headers.items() if name not in _DROPPED_HEADERS}
+    kept = {_RENAMED.get(name, name): value for name, value in envelope.headers.items()}
     headers = kept | {
         REASON: " ".join(reason.split())[:_REASON_LIMIT],
         SUBJECT: envelope.subject,
         DELIVERIES: str(deliveries),
-        MESSAGE_ID: envelope.headers.get(codec.MSG_ID, ""),
     }
     try:
         content = _signed_letter(subject, headers, envelope.data)
@@ -106,7 +110,7 @@ def parse_dead_letter(envelope: Envelope) -> DeadLetterEntry:
 
 def _signed_letter(subject: str, headers: Mapping[str, str], data: bytes) -> bytes:
     """Return the signed content of a dead letter: everything but the text of the reason."""
-    told = (SUBJECT, DELIVERIES, MESSAGE_ID, SIGNATURE, codec.PAYLOAD)
+    told = (SUBJECT, DELIVERIES, *_RENAMED.values(), SIGNATURE, codec.PAYLOAD)
     body = hashlib.sha256(data).hexdigest()
     listed = json.dumps([*(headers.get(name, "") for name in told), body])
     digest = hashlib.sha256(listed.encode()).hexdigest()
@@ -169,8 +173,8 @@ class DeadLetterReader:
         return Done()
 
     async def open(self, letter: DeadLetterEntry) -> DeadMessage | None:
-        """Return the message in a dead letter; None, and log a warning, if the letter or message
-        has no valid signature."""
+        """Return what a dead letter says of its message; None, and log a warning, if the letter or
+        message has no valid signature."""
         consumer = _CONSUMERS.get(letter.durable)
         if consumer is None or not consumer.message.signed:
             return None
@@ -179,17 +183,12 @@ class DeadLetterReader:
         except Rejected as error:
             log.warning("a dead letter of %s is ignored: %s", letter.durable, error)
             return None
-        try:
-            message = await self._receiver.open(consumer.message.model, envelope)
-        except Rejected:
-            message = None
         address = names.parse_subject(envelope.subject)
         return DeadMessage(
             consumer=consumer.durable,
             message_id=envelope.headers.get(codec.MSG_ID, ""),
             scope=address.scope,
             entity=address.entity,
-            message=message,
             reason=letter.reason,
         )
 
@@ -211,10 +210,9 @@ class DeadLetterReader:
             )
             if fault is not None:
                 raise Rejected(f"the dead letter is not valid: {fault}")
-            message_id = letter.headers.get(MESSAGE_ID, "")
-            headers = {**letter.headers, codec.MSG_ID: message_id}
-            found = Envelope(letter.subject, letter.data, headers)
+            delivered = {was: letter.headers.get(name, "") for was, name in _RENAMED.items()}
+            found = Envelope(letter.subject, letter.data, {**letter.headers, **delivered})
         if codec.type_of_subject(found.subject) is not consumer.message:
             raise Rejected(f"{found.subject} is not for {consumer.durable}")
-        codec.require_signature(consumer.message, found, identity)
+        codec.require_authentic(consumer.message, found, identity)
         return found

@@ -9,7 +9,14 @@ from typing import TypeVar
 
 from pml_common.bus import codec, names, tracing
 from pml_common.bus.codec import Envelope, Payloads
-from pml_common.bus.errors import Fenced, QueryFailed, Rejected, Retryable, Unreadable
+from pml_common.bus.errors import (
+    Fenced,
+    NotBelieved,
+    QueryFailed,
+    Rejected,
+    Retryable,
+    Unreadable,
+)
 from pml_common.bus.identity import Identity
 from pml_common.bus.port import Handler, StoredMessage
 from pml_common.contracts.base import Contract, Message, Query
@@ -181,7 +188,8 @@ class Receiver:
         try:
             message = await self._known(envelope)
         except Rejected as error:
-            raise Unreadable(envelope.subject, sequence, str(error)) from error
+            is_forged = isinstance(error, NotBelieved)
+            raise Unreadable(envelope.subject, sequence, str(error), is_forged=is_forged) from error
         return None if message is None else StoredMessage(sequence, stored_at, message)
 
     async def _known(self, envelope: Envelope) -> Message | None:
@@ -189,8 +197,8 @@ class Receiver:
         return None if entry is None else await self.open_signed(entry, envelope)
 
     async def open_signed(self, entry: MessageType[M], envelope: Envelope) -> M:
-        """Verify the sender's signature and return the message. Raises Rejected."""
-        codec.require_signature(entry, envelope, self.identity)
+        """Verify the sender's signature and fence, and return the message. Raises Rejected."""
+        codec.require_authentic(entry, envelope, self.identity)
         return await self.open(entry.model, envelope)
 
     async def open_reply(self, query_type: QueryType[Q, R], query: Envelope, reply: Envelope) -> R:

@@ -10,6 +10,7 @@ __all__ = [
     "Fenced",
     "MessageLost",
     "NoResponder",
+    "NotBelieved",
     "Overrun",
     "QueryErrorCode",
     "QueryFailed",
@@ -58,13 +59,22 @@ class Fenced(BusError):
         self.expected = expected
 
 
-class Unreadable(BusError):
-    """A stored message cannot be read, or is missing: the history is incomplete."""
+class NotBelieved(Rejected):
+    """Its sender did not publish the message, or not as it must."""
 
-    def __init__(self, subject: str, sequence: int, why: str) -> None:
+    def __init__(self, why: str) -> None:
+        super().__init__(f"not believed: {why}")
+
+
+class Unreadable(BusError):
+    """A stored message cannot be read, or is missing: the history is incomplete. `is_forged`: its
+    sender did not publish it."""
+
+    def __init__(self, subject: str, sequence: int, why: str, *, is_forged: bool = False) -> None:
         super().__init__(f"{subject} message {sequence} cannot be read: {why}")
         self.sequence = sequence
         self.why = why
+        self.is_forged = is_forged
 
 
 class MessageLost(Unreadable, Rejected):

@@ -15,14 +15,16 @@ from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors, subscribe
 from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import BusUnavailable, Unreadable
-from pml_common.bus.port import Journal, StoredMessage
+from pml_common.bus.port import EventsOf, Journal, StoredMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
-from pml_common.contracts.catalog import MessageType
+from pml_common.contracts.catalog import MessageType, Service
 from pml_common.contracts.scope import Scope
 
 _BATCH = 500
-_OWNERS = sorted({entry.owner for entry in catalog.MESSAGES if entry.kind == "evt"})
+_OWNERS: Sequence[Service] = sorted(
+    {entry.owner for entry in catalog.MESSAGES if entry.kind == "evt"}
+)
 
 
 async def read_stored(client: Client, stream: str, subject: str) -> list[Msg]:
@@ -78,17 +80,11 @@ class NatsJournal(Journal):
 
     @override
     async def history(
-        self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
+        self, scope: Scope, entity: str, *, of: EventsOf | None = None
     ) -> Sequence[StoredMessage]:
         if of is not None:
-            subject = names.subject_of(of, scope, entity)
-            return await self._read(names.stream_of(of.kind, of.owner), subject)
-        parts = await asyncio.gather(
-            *(
-                self._read(names.stream_of("evt", owner), names.entity_filter(scope, entity, owner))
-                for owner in _OWNERS
-            )
-        )
+            return await self._read(of, scope, entity)
+        parts = await asyncio.gather(*(self._read(owner, scope, entity) for owner in _OWNERS))
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
 
     @override
@@ -110,12 +106,10 @@ class NatsJournal(Journal):
 
     @override
     async def salvage(
-        self, message_type: MessageType[Message], scope: Scope, entity: str
+        self, of: EventsOf, scope: Scope, entity: str
     ) -> Sequence[StoredMessage | Unreadable]:
-        subject = names.subject_of(message_type, scope, entity)
-        stream = names.stream_of(message_type.kind, message_type.owner)
         found: list[StoredMessage | Unreadable] = []
-        for stored in await read_stored(self._client, stream, subject):
+        for stored in await self._stored(of, scope, entity):
             try:
                 record = await self._record(stored)
             except Unreadable as error:
@@ -139,10 +133,15 @@ class NatsJournal(Journal):
             raise BusUnavailable(f"read {stream}/{sequence}: server status {headers['Status']}")
         return Envelope(headers["Nats-Subject"], stored.data, headers)
 
-    async def _read(self, stream: str, subject: str) -> list[StoredMessage]:
-        stored = await read_stored(self._client, stream, subject)
+    async def _read(self, of: EventsOf, scope: Scope, entity: str) -> list[StoredMessage]:
+        stored = await self._stored(of, scope, entity)
         records = [await self._record(message) for message in stored]
         return [record for record in records if record is not None]
+
+    async def _stored(self, of: EventsOf, scope: Scope, entity: str) -> list[Msg]:
+        owner = of.owner if isinstance(of, MessageType) else of
+        stream = names.stream_of("evt", owner)
+        return await read_stored(self._client, stream, names.events_filter(of, scope, entity))
 
     async def _record(self, stored: Msg) -> StoredMessage | None:
         headers = stored.headers or {}

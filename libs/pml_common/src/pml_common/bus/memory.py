@@ -26,6 +26,7 @@ from pml_common.bus.port import (
     Bus,
     DeadLetterHandler,
     EntityFilter,
+    EventsOf,
     Handler,
     StoredMessage,
 )
@@ -58,12 +59,10 @@ class MemoryBus(Bus):
         self._closed = False
 
     @override
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+    async def publish(self, message: Message) -> int:
         self._require(f"publish {type(message).__name__}")
         with tracing.publishing(message) as headers:
-            sealed = await codec.seal(
-                message, headers, self._payloads, expected_last, self._identity
-            )
+            sealed = await codec.seal(message, headers, self._payloads, self._identity)
             return self.broker.store(sealed)
 
     @override
@@ -99,16 +98,15 @@ class MemoryBus(Bus):
 
     @override
     async def history(
-        self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
+        self, scope: Scope, entity: str, *, of: EventsOf | None = None
     ) -> Sequence[StoredMessage]:
         self._require(f"read {entity}")
-        tail = f".{scope}.{names.entity_token(entity)}"
-        head = "pml.evt." if of is None else f"{names.prefix_of(of)}."
+        wanted = names.events_filter(of or "*", scope, entity)
         parts = [
             [
                 record
-                for stored in stream.messages
-                if _on(stored, head, tail) and (record := await self._record(stored)) is not None
+                for stored in stream.on(wanted)
+                if (record := await self._record(stored)) is not None
             ]
             for stream in self.broker.streams.values()
         ]
@@ -123,14 +121,12 @@ class MemoryBus(Bus):
 
     @override
     async def salvage(
-        self, message_type: MessageType[Message], scope: Scope, entity: str
+        self, of: EventsOf, scope: Scope, entity: str
     ) -> Sequence[StoredMessage | Unreadable]:
         self._require(f"read {entity}")
-        subject = names.subject_of(message_type, scope, entity)
+        owner = of.owner if isinstance(of, MessageType) else of
         found: list[StoredMessage | Unreadable] = []
-        for stored in self.broker.stream(message_type.kind, message_type.owner).messages:
-            if stored.envelope.subject != subject:
-                continue
+        for stored in self.broker.stream("evt", owner).on(names.events_filter(of, scope, entity)):
             try:
                 record = await self._record(stored)
             except Unreadable as error:
@@ -328,8 +324,3 @@ class MemoryBus(Bus):
 
         self._leave.append(leave)
         return leave
-
-
-def _on(stored: Stored, head: str, tail: str) -> bool:
-    subject = stored.envelope.subject
-    return subject.startswith(head) and subject.endswith(tail)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -48,11 +48,14 @@ class Stream:
     def store(self, envelope: Envelope, now: datetime) -> Stored | int:
         """Store a message and return it, or return the sequence of the one with the same id.
         Raises Fenced; StaleServer if the expected last message is not in the stream."""
-        expected = envelope.headers.get(codec.EXPECTED_LAST)
-        if expected is not None and int(expected) > self.last_on(envelope.subject):
-            raise StaleServer(f"publish {envelope.subject}: {expected} is not stored here yet")
-        if expected is not None and int(expected) != self.last_on(envelope.subject):
-            raise Fenced(envelope.subject, int(expected))
+        headers = envelope.headers
+        if codec.EXPECTED_LAST in headers:
+            expected = int(headers[codec.EXPECTED_LAST])
+            last = self.last_on(headers[codec.EXPECTED_ON])
+            if expected > last:
+                raise StaleServer(f"publish {envelope.subject}: {expected} is not stored here yet")
+            if expected != last:
+                raise Fenced(envelope.subject, expected)
         message_id = envelope.headers[codec.MSG_ID]
         if message_id in self.by_id:
             return self.by_id[message_id]
@@ -62,10 +65,23 @@ class Stream:
         self.by_id[message_id] = self.last
         return stored
 
-    def last_on(self, subject: str) -> int:
-        """Return the sequence of the last message on a subject, or 0."""
-        found = (m.sequence for m in reversed(self.messages) if m.envelope.subject == subject)
+    def on(self, subjects: str) -> list[Stored]:
+        """Return the messages on these subjects; `*` stands for any one token."""
+        wanted = subjects.split(".")
+        return [each for each in self.messages if _matches(each, wanted)]
+
+    def last_on(self, subjects: str) -> int:
+        """Return the sequence of the last message on these subjects, or 0."""
+        wanted = subjects.split(".")
+        found = (each.sequence for each in reversed(self.messages) if _matches(each, wanted))
         return next(found, 0)
+
+
+def _matches(stored: Stored, wanted: Sequence[str]) -> bool:
+    tokens = stored.envelope.subject.split(".")
+    return len(tokens) == len(wanted) and all(
+        expected in ("*", token) for expected, token in zip(wanted, tokens, strict=True)
+    )
 
 
 @dataclass

@@ -6,7 +6,7 @@ from typing import Literal
 from urllib.parse import quote, unquote
 
 from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import MessageType, QueryType
+from pml_common.contracts.catalog import MessageType, QueryType, Service
 from pml_common.contracts.scope import Scope
 
 Kind = Literal["evt", "cmd"]
@@ -14,6 +14,8 @@ Kind = Literal["evt", "cmd"]
 DEAD_STREAM = "PML_DEAD"
 DEAD_SUBJECTS = "pml.dead.>"
 MAX_DELIVERIES_ADVISORIES = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
+STORED = "pml.stored."
+"""Prefix of the subjects on which the server republishes stored messages."""
 PAYLOAD_BUCKET = "PML_PAYLOADS"
 CACHE_BUCKET = "PML_MEMOS"
 PAYLOAD_STREAM = f"OBJ_{PAYLOAD_BUCKET}"
@@ -64,9 +66,35 @@ def filter_of(message_type: MessageType[Message]) -> str:
     return f"{prefix_of(message_type)}.>"
 
 
+def heard_filter(message_type: MessageType[Message]) -> str:
+    """Return the filter on which listeners hear all messages of a type: where a fence may refuse
+    them, that of the stored ones."""
+    published = filter_of(message_type)
+    return stored_subject(published) if message_type.is_fenced else published
+
+
+def stored_subject(subject: str) -> str:
+    """Return the subject on which the server republishes a message once it is stored."""
+    return f"{STORED}{subject.removeprefix('pml.')}"
+
+
+def published_subject(subject: str) -> str:
+    """Return the subject on which a message was published, from that on which it is heard."""
+    return f"pml.{subject.removeprefix(STORED)}" if subject.startswith(STORED) else subject
+
+
 def entity_filter(scope: Scope, entity: str, owner: str = "*") -> str:
     """Return the filter for all events about one entity."""
     return f"pml.evt.{owner}.*.*.{scope}.{entity_token(entity)}"
+
+
+def events_filter(
+    of: MessageType[Message] | Service | Literal["*"], scope: Scope, entity: str
+) -> str:
+    """Return the filter for the events of one type, one owner or all about one entity."""
+    if isinstance(of, MessageType):
+        return subject_of(of, scope, entity)
+    return entity_filter(scope, entity, of)
 
 
 def query_subject(query_type: QueryType[Query, Contract]) -> str:

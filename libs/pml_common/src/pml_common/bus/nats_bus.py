@@ -17,7 +17,7 @@ from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 from typing_extensions import override
 
-from pml_common.bus import connection, names, streams, write_check
+from pml_common.bus import codec, connection, names, streams, write_check
 from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.connection import envelope_of, flush, server_errors, subscribe
 from pml_common.bus.consumers import NatsConsumers
@@ -33,6 +33,7 @@ from pml_common.bus.port import (
     Bus,
     DeadLetterHandler,
     EntityFilter,
+    EventsOf,
     Handler,
     StoredMessage,
 )
@@ -165,8 +166,8 @@ class NatsBus(Bus):
         await self._consumers.restart()
 
     @override
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
-        return await self._publisher.publish(message, expected_last=expected_last)
+    async def publish(self, message: Message) -> int:
+        return await self._publisher.publish(message)
 
     @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
@@ -174,7 +175,7 @@ class NatsBus(Bus):
 
     @override
     async def history(
-        self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
+        self, scope: Scope, entity: str, *, of: EventsOf | None = None
     ) -> Sequence[StoredMessage]:
         return await self._journal.history(scope, entity, of=of)
 
@@ -186,9 +187,9 @@ class NatsBus(Bus):
 
     @override
     async def salvage(
-        self, message_type: MessageType[Message], scope: Scope, entity: str
+        self, of: EventsOf, scope: Scope, entity: str
     ) -> Sequence[StoredMessage | Unreadable]:
-        return await self._journal.salvage(message_type, scope, entity)
+        return await self._journal.salvage(of, scope, entity)
 
     @override
     async def put(self, key: str, value: bytes, ttl_s: float) -> None:
@@ -229,11 +230,11 @@ class NatsBus(Bus):
         wants: EntityFilter | None = None,
     ) -> None:
         async def receive(message: Msg) -> None:
-            if names.is_wanted(message.subject, wants):
+            if names.is_wanted(names.published_subject(message.subject), wants):
                 await self._receiver.handle_broadcast(message_type, handler, envelope_of(message))
 
         with server_errors(self._client, f"listen to {message_type.name}"):
-            subscription = await subscribe(self._client, names.filter_of(message_type), receive)
+            subscription = await subscribe(self._client, names.heard_filter(message_type), receive)
             self._subscriptions.append(subscription)
             await flush(self._client)
 
@@ -243,14 +244,18 @@ class NatsBus(Bus):
         queue: BoundedQueue[Message] = BoundedQueue(MOST_FOLLOWED)
 
         async def receive(message: Msg) -> None:
-            envelope = envelope_of(message)
+            envelope, entry = envelope_of(message), codec.type_of_subject(message.subject)
+            if entry is not None and entry.is_fenced:
+                return  # its fence may refuse it: heard once it is stored
             if (event := await self._receiver.receive_broadcast(envelope)) is not None:
                 queue.put(event, weight(envelope))
 
+        published = names.entity_filter(scope, entity)
         with server_errors(self._client, f"follow {entity}"):
-            subscription = await subscribe(
-                self._client, names.entity_filter(scope, entity), receive
-            )
+            subscriptions = [
+                await subscribe(self._client, subjects, receive)
+                for subjects in (published, names.stored_subject(published))
+            ]
             await flush(self._client)
         self._followers.add(queue)
         try:
@@ -258,7 +263,8 @@ class NatsBus(Bus):
         finally:
             self._followers.discard(queue)
             if not self._client.is_closed:
-                await subscription.unsubscribe()
+                for subscription in subscriptions:
+                    await subscription.unsubscribe()
 
     async def dead_letters(self) -> list[DeadLetterEntry]:
         """Return all dead letters, oldest first. Raises BusUnavailable."""

@@ -98,7 +98,8 @@ def _subscriptions(service: Service) -> Iterator[str]:
     if answered:
         yield "$SRV.>"  # requests of the standard tools to a NATS micro service
     yield from (
-        names.filter_of(entry) for listener, entry in catalog.LISTENERS if listener == service
+        names.heard_filter(entry) for listener, entry in catalog.LISTENERS if listener == service
     )
     if all((service, owner) in catalog.STREAM_READERS for owner in catalog.SERVICES):
         yield "pml.evt.>"
+        yield f"{names.STORED}evt.>"

@@ -9,7 +9,13 @@ from uuid import UUID
 
 from pml_common.bus.errors import Unreadable
 from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, MessageType, QueryType
+from pml_common.contracts.catalog import (
+    Consumer,
+    DeadLetterConsumer,
+    MessageType,
+    QueryType,
+    Service,
+)
 from pml_common.contracts.scope import Scope
 from pml_common.outages import Outage
 
@@ -58,14 +64,12 @@ class StoredMessage:
 
 @dataclass(frozen=True)
 class DeadMessage:
-    """A message that its sender published and a consumer dead-lettered; `message` is None if its
-    body cannot be read."""
+    """A message that its sender published and a consumer dead-lettered."""
 
     consumer: str
     message_id: str
     scope: Scope
     entity: str
-    message: Message | None
     reason: str
 
 
@@ -76,13 +80,13 @@ DeadLetterHandler = Callable[[DeadMessage], Awaitable[Sequence[Message]]]
 class Publisher(Protocol):
     """Publishes messages."""
 
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+    async def publish(self, message: Message) -> int:
         """Store a message and return its stream sequence; a second publish of the same
         `message_id` within the server's window stores nothing and returns the first sequence.
 
-        With `expected_last`, store it only if that is the sequence of the last message on its
-        subject (0: none yet). Raises Fenced; BusUnavailable also if the server has only earlier
-        messages.
+        A `JournalAppend` is stored only if its `previous` is the sequence of the last event of its
+        owner about its entity, of whatever type (0: none yet); without `previous`, always. Raises
+        Fenced; BusUnavailable also if the server has only earlier messages.
         """
         ...
 
@@ -95,14 +99,18 @@ class QueryClient(Protocol):
         ...
 
 
+EventsOf = MessageType[Message] | Service
+"""The events of one type, or all of one owner."""
+
+
 class Journal(Protocol):
     """Reads the stored messages about one entity."""
 
     async def history(
-        self, scope: Scope, entity: str, *, of: MessageType[Message] | None = None
+        self, scope: Scope, entity: str, *, of: EventsOf | None = None
     ) -> Sequence[StoredMessage]:
-        """Return the stored events about one entity, oldest first: of one message type (then
-        sequences are comparable), else of every owner, by time stored. Raises Unreadable,
+        """Return the stored events about one entity, oldest first: of one message type or one owner
+        (then sequences are comparable), else of every owner, by time stored. Raises Unreadable,
         BusUnavailable."""
         ...
 
@@ -114,10 +122,10 @@ class Journal(Protocol):
         ...
 
     async def salvage(
-        self, message_type: MessageType[Message], scope: Scope, entity: str
+        self, of: EventsOf, scope: Scope, entity: str
     ) -> Sequence[StoredMessage | Unreadable]:
-        """Return the `history` of one type, with an Unreadable in place of each message that
-        cannot be read. Raises BusUnavailable."""
+        """Return the `history` of one type or owner, with an Unreadable in place of each message
+        that cannot be read. Raises BusUnavailable."""
         ...
 
 

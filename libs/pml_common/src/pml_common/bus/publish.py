@@ -33,17 +33,15 @@ class NatsPublisher(Publisher):
         self._identity = identity
 
     @override
-    async def publish(self, message: Message, *, expected_last: int | None = None) -> int:
+    async def publish(self, message: Message) -> int:
         with tracing.publishing(message) as headers:
-            sealed = await codec.seal(
-                message, headers, self._payloads, expected_last, self._identity
-            )
-            return await self.store(sealed.subject, sealed.data, headers, expected_last)
+            sealed = await codec.seal(message, headers, self._payloads, self._identity)
+            return await self.store(sealed.subject, sealed.data, headers)
 
-    async def store(
-        self, subject: str, data: bytes, headers: dict[str, str], expected_last: int | None = None
-    ) -> int:
+    async def store(self, subject: str, data: bytes, headers: dict[str, str]) -> int:
         """Store one body and return its sequence."""
+        expected = headers.get(codec.EXPECTED_LAST)
+        expected_last = None if expected is None else int(expected)
         with server_errors(self._client, f"publish {subject}"):
             try:
                 ack = await self._stored(subject, data, headers)
@@ -54,7 +52,7 @@ class NatsPublisher(Publisher):
             if ack.get("duplicate") and expected_last is not None:
                 # A single server checks the expectation before it looks for duplicates; a cluster
                 # answers with what another process has stored for the same cause meanwhile.
-                last = await self._js.get_last_msg(ack["stream"], subject)
+                last = await self._js.get_last_msg(ack["stream"], headers[codec.EXPECTED_ON])
                 if last.seq != expected_last:
                     raise Fenced(subject, expected_last)
         return ack["seq"]

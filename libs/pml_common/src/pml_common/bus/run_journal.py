@@ -2,26 +2,31 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from pml_common.bus import names
 from pml_common.bus.errors import Unreadable
 from pml_common.bus.port import Journal, StoredMessage
-from pml_common.contracts.catalog import TRACE_RECORDED
-from pml_common.contracts.executor import TraceRecorded
+from pml_common.contracts.executor import JournalAppend, ParkMark, TraceRecorded, WorkflowParked
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import TraceEvent
 
-Append = tuple[int, TraceRecorded]
+OWNER: Final = "executor"
+"""The service whose events about a workflow are the appends of its journal."""
+
+Append = tuple[int, JournalAppend]
 """An append and its sequence in the stream."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """The readable part of a journal, and its first `fault`, if any."""
+    """The readable part of a journal, the sequence of its `last` message, and its first fault, if
+    any. Forged messages are no part of it: they hinder nobody."""
 
     appends: tuple[Append, ...]
-    fault: str | None
+    last: int
+    broken: Unreadable | None
 
     @property
     def entries(self) -> Sequence[TraceEvent]:
@@ -29,45 +34,50 @@ class StoredRun:
         return [entry for _, append in self.appends for entry in append.entries]
 
     @property
-    def last(self) -> tuple[int, TraceRecorded | None]:
-        """The sequence of the last readable append, and the append; (0, None) without one."""
-        return self.appends[-1] if self.appends else (0, None)
+    def fault(self) -> str | None:
+        """The first fault in words."""
+        return self.broken and f"append {self.broken.sequence}: {self.broken.why}"
+
+    def require_whole(self) -> None:
+        """Raise Unreadable if the journal has a fault."""
+        if self.broken is not None:
+            raise self.broken
 
 
 async def read_run(journal: Journal, scope: Scope, workflow_id: UUID) -> StoredRun:
     """Read a journal, complete or not. Raises BusUnavailable."""
-    found = await journal.salvage(TRACE_RECORDED, scope, str(workflow_id))
-    appends = _appends(found)
-    faults = [(each.sequence, each.why) for each in found if isinstance(each, Unreadable)]
-    faults += [gap] if (gap := _gap(appends)) is not None else []
-    first = min(faults, default=None)
-    return StoredRun(appends, None if first is None else f"append {first[0]}: {first[1]}")
+    appends, before, broken = list[Append](), 0, list[Unreadable]()
+    for each in await journal.salvage(OWNER, scope, str(workflow_id)):
+        if isinstance(each, StoredMessage) and isinstance(each.message, JournalAppend):
+            gap = _gap(each.message.previous, before)
+            if gap is not None:
+                broken.append(Unreadable(subjects_of(scope, workflow_id), each.sequence, gap))
+            appends.append((each.sequence, each.message))
+        elif isinstance(each, Unreadable) and not each.is_forged:
+            broken.append(each)
+        before = each.sequence
+    return StoredRun(tuple(appends), before, broken[0] if broken else None)
 
 
-def require_whole(records: Sequence[StoredMessage], scope: Scope, workflow_id: UUID) -> None:
-    """Raise Unreadable if an append of a run is missing before another."""
-    gap = _gap(_appends(records))
-    if gap is not None:
-        subject = names.subject_of(TRACE_RECORDED, scope, str(workflow_id))
-        raise Unreadable(subject, *gap)
+def subjects_of(scope: Scope, workflow_id: UUID) -> str:
+    """Return the filter for the appends of one run."""
+    return names.events_filter(OWNER, scope, str(workflow_id))
 
 
-def _appends(records: Sequence[StoredMessage | Unreadable]) -> tuple[Append, ...]:
-    return tuple(
-        (each.sequence, each.message)
-        for each in records
-        if isinstance(each, StoredMessage) and isinstance(each.message, TraceRecorded)
-    )
+def mark_of(append: JournalAppend) -> ParkMark | None:
+    """Return what an append says of the run's parking, if anything."""
+    if isinstance(append, WorkflowParked):
+        return ParkMark(
+            command_id=append.command_id, ts=append.ts, wanted=append.wanted, beside=append.beside
+        )
+    return append.mark if isinstance(append, TraceRecorded) else None
 
 
-def _gap(appends: Sequence[Append]) -> tuple[int, str] | None:
-    """Find the first append that does not follow its predecessor, with the reason; the fenced
-    append lets none be stored out of order."""
-    before = 0
-    for sequence, append in appends:
-        if append.previous is not None and append.previous != before:
-            follows = f"append {append.previous}" if append.previous else "nothing"
-            there = f"append {before}" if before else "nothing"
-            return sequence, f"it was stored after {follows}, and {there} precedes it now"
-        before = sequence
-    return None
+def _gap(previous: int | None, before: int) -> str | None:
+    """Return why an append does not follow the message before it: the fence lets none be stored out
+    of order."""
+    if previous in (None, before):
+        return None
+    follows = f"append {previous}" if previous else "nothing"
+    there = f"append {before}" if before else "nothing"
+    return f"it was stored after {follows}, and {there} precedes it now"

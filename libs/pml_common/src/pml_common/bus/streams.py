@@ -36,7 +36,7 @@ _TOO_FEW_SERVERS = (_NO_PEERS, 10074)
 _MANAGED = (
     *("subjects", "retention", "discard", "max_age", "max_msgs_per_subject", "duplicate_window"),
     *("allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "deny_delete"),
-    *("num_replicas", "storage"),
+    *("num_replicas", "storage", "republish"),
 )
 """The stream fields that we manage; others, such as its placement, are the operator's."""
 _PROVISIONED = ("num_replicas", "storage")
@@ -63,6 +63,7 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
     work = {
         names.stream_of("cmd", entry.owner) for entry in catalog.MESSAGES if entry.kind == "cmd"
     }
+    fenced = {names.stream_of(each.kind, each.owner) for each in catalog.MESSAGES if each.is_fenced}
     subjects[names.DEAD_STREAM] = [names.DEAD_SUBJECTS, f"{names.MAX_DELIVERIES_ADVISORIES}.>"]
     streams = [
         api.StreamConfig(
@@ -75,12 +76,19 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
             duplicate_window=DUPLICATE_WINDOW_S,
             allow_direct=True,
             allow_msg_ttl=True,  # for write checks
+            republish=_republished(stored) if name in fenced else None,
         )
         for name, stored in subjects.items()
     ]
     kept = [*streams, _payload_bucket(), _cache_bucket()]
     storage = api.StorageType(settings.storage)
     return [each.evolve(num_replicas=settings.replicas, storage=storage) for each in kept]
+
+
+def _republished(subjects: list[str]) -> api.RePublish:
+    """Configure that a stream's messages are heard once they are stored."""
+    [published] = subjects
+    return api.RePublish(src=published, dest=names.stored_subject(published), headers_only=False)
 
 
 def stream_names() -> list[str]:

@@ -36,6 +36,11 @@ class MessageType(Generic[M_co]):
     signed: bool = True
 
     @property
+    def is_fenced(self) -> bool:
+        """Whether each message is stored only if it follows the one that it names."""
+        return issubclass(self.model, executor.JournalAppend)
+
+    @property
     def sender(self) -> Service:
         """The one service that may publish it."""
         return self.sent_by or self.owner
@@ -139,7 +144,7 @@ WORKFLOW_FINISHED = MessageType(
     "gateway",
     "workflow-finished",
     gateway.WorkflowFinished,
-    "A workflow ended, with its result or error.",
+    "A workflow ended without the end of a run, with its error.",
     signed=False,
 )
 TOOLS_LISTED = MessageType(
@@ -188,14 +193,15 @@ WORKFLOW_PARKED = MessageType(
     "executor",
     "workflow-parked",
     executor.WorkflowParked,
-    "A run waits for a person to approve a call, without a process.",
-    version=2,
+    "A run waits for a person to approve a call, without a process: its journal's last append.",
+    version=3,
 )
 RUN_FINISHED = MessageType(
     "executor",
     "run-finished",
     executor.RunFinished,
-    "A run ended, with its result, executed path and tool calls.",
+    "A run ended, with its result, executed path and tool calls: its journal's last append.",
+    version=2,
 )
 LEARNING_UPDATED = MessageType(
     "learner",
@@ -331,7 +337,7 @@ GATEWAY_ON_WORKFLOW_PARKED = Consumer(
     "Requests an approval of all calls that wait, or of a layer.",
 )
 GATEWAY_ON_RUN_FINISHED = Consumer(
-    "gateway", RUN_FINISHED, "Ends the workflow with the run's outcome."
+    "gateway", RUN_FINISHED, "Ends the workflow with the run's outcome.", Batch()
 )
 EXECUTOR_ON_RUN_WORKFLOW = Consumer(
     "executor",

@@ -1,5 +1,6 @@
 """Contracts of the executor: runs and their journals."""
 
+from typing import Self
 from uuid import UUID
 
 from pydantic import Field, JsonValue
@@ -89,17 +90,27 @@ class ParkMark(Contract):
     beside: tuple[WantedCall, ...] = ()
 
 
-class TraceRecorded(Event):
-    """One append to a workflow's journal; entries in the order they happened, then the mark.
+class JournalAppend(Event):
+    """One append to a run's journal: entries in the order they happened.
 
-    `previous` is the sequence of the preceding append, 0 for the first: a gap between appends shows
-    that some were lost.
+    `previous` is the sequence of the preceding append, 0 for the first. The server stores it only
+    if that is the last event of the executor about the workflow, so a journal has one writer; a gap
+    between appends shows that some were lost.
     """
 
     workflow_id: UUID
     entries: tuple[TraceEvent, ...]
-    mark: ParkMark | None = None
     previous: int | None = Field(default=None, ge=0)
+
+    def without_entries(self) -> Self:
+        """Return it as it is kept outside of the journal."""
+        return self.model_copy(update={"entries": ()})
+
+
+class TraceRecorded(JournalAppend):
+    """An append after which the run goes on; with a `mark`, after it was parked."""
+
+    mark: ParkMark | None = None
 
 
 class NestedRun(Contract):
@@ -123,34 +134,35 @@ class NestedRun(Contract):
     duration_ms: float
 
 
-class WorkflowParked(Event):
-    """A run waits for a person to approve a call, without a process meanwhile.
+class WorkflowParked(JournalAppend):
+    """The append that parks a run: it waits for a person to approve a call, without a process
+    meanwhile.
 
-    `beside` are the other calls waiting at that moment. `grant_digest` identifies the grant it ran
-    under by `command_id`; `task_results` and `nested` are the calls made until then, as in
-    `RunFinished`. `journal_sequence` is the sequence of the append that parked it.
+    `beside` are the other calls waiting at that moment, `ts` is Unix time in milliseconds.
+    `grant_digest` identifies the grant it ran under by `command_id`; `task_results` and `nested`
+    are the calls made until then, as in `RunFinished`.
     """
 
-    workflow_id: UUID
+    entries: tuple[TraceEvent, ...] = ()
     command_id: UUID
+    ts: float
     wanted: WantedCall
     beside: tuple[WantedCall, ...] = ()
     grant_digest: str
     task_results: tuple[TaskResult, ...] = ()
     nested: tuple[NestedRun, ...] = ()
-    journal_sequence: int | None = None
 
 
-class RunFinished(Event):
-    """A run ended; derived from its journal alone, so that any executor publishes the same.
+class RunFinished(JournalAppend):
+    """The append that ends a run: its last entry is the end of the program, the rest is derived
+    from the whole journal.
 
     The path and the decisions are the program's own. `task_results` are all tool calls, those of
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
-    callers before callees. `journal_sequence` is the sequence of the append that closed the
-    journal: the event is accepted only if that is the journal's last append.
+    callers before callees.
     """
 
-    workflow_id: UUID
+    entries: tuple[TraceEvent, ...] = ()
     principal: str
     capability: CapabilityIdentity
     intent: str | None = None
@@ -165,4 +177,3 @@ class RunFinished(Event):
     trace_id: UUID
     started_at: float
     duration_ms: float
-    journal_sequence: int | None = None

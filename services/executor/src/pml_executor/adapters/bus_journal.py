@@ -1,4 +1,5 @@
-"""A run's journal on its own subject of the bus, one writer at a time."""
+"""A run's journal on the bus, one writer at a time: its appends are the executor's events about the
+workflow."""
 
 import asyncio
 import logging
@@ -7,13 +8,19 @@ from uuid import uuid4
 
 from typing_extensions import override
 
-from pml_common.bus import codec, names
+from pml_common.bus import codec
 from pml_common.bus.errors import BusUnavailable, Fenced, MessageLost, StaleServer
-from pml_common.bus.port import Bus, StoredMessage
-from pml_common.bus.run_journal import require_whole
+from pml_common.bus.port import Bus
+from pml_common.bus.run_journal import StoredRun, mark_of, read_run, subjects_of
 from pml_common.contracts import ids
-from pml_common.contracts.catalog import TRACE_RECORDED
-from pml_common.contracts.executor import ParkMark, RunWorkflow, TraceRecorded
+from pml_common.contracts.executor import (
+    JournalAppend,
+    ParkMark,
+    RunFinished,
+    RunWorkflow,
+    TraceRecorded,
+    WorkflowParked,
+)
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.entry_queue import EntryQueue
 from pml_executor.domain.journal import RunJournal
@@ -54,6 +61,7 @@ class BusJournal(JournalStore):
         self._journal = RunJournal()
         self._queue = EntryQueue(_MAX_APPEND_BYTES)
         self._mark: ParkMark | None = None
+        self._finish: RunFinished | WorkflowParked | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._failure: BaseException | None = None
@@ -67,17 +75,12 @@ class BusJournal(JournalStore):
     @override
     async def open(self, first: TraceEvent) -> RunJournal:
         try:
-            await self._store((first,))
+            await self._store(self._event((first,)))
         except Fenced:
             await self._take_over()
         else:
             self._journal.add((first,))
         return self._journal
-
-    @property
-    @override
-    def sequence(self) -> int:
-        return self._last
 
     @property
     @override
@@ -95,15 +98,20 @@ class BusJournal(JournalStore):
     async def append(self) -> None:
         target = self._queue.noted
         self._require_no_failure()
-        while self._queue.stored < target or self._mark is not None:
+        while self._queue.stored < target or self._mark or self._finish:
             await asyncio.shield(self._flush())
             self._require_no_failure()
 
     @override
-    async def mark(self, mark: ParkMark) -> None:
+    async def resume(self, mark: ParkMark) -> None:
         self._mark = mark
         await self.append()
         self._journal.marks.append(mark)
+
+    @override
+    async def finish(self, last: RunFinished | WorkflowParked) -> None:
+        self._finish = last
+        await self.append()
 
     @override
     async def close(self) -> None:
@@ -146,17 +154,19 @@ class BusJournal(JournalStore):
 
     async def _store_next(self) -> None:
         batch = self._queue.take()
-        mark = self._mark if self._queue.is_empty else None
+        mark, finish = (self._mark, self._finish) if self._queue.is_empty else (None, None)
         try:
-            await self._store(batch, mark)
+            await self._store(self._event(batch, mark, finish))
         except BaseException as error:
             self._failure = error  # raised to those that wait, and that come next
             raise
         finally:
             self._flushing = None
         self._queue.stored += len(batch)
-        if mark is not None:
+        if self._mark is mark:
             self._mark = None
+        if self._finish is finish:
+            self._finish = None
         if not self._queue.is_empty and not self._closed:
             self._flush_in_time()
 
@@ -164,74 +174,72 @@ class BusJournal(JournalStore):
         """Read the journal and fence its earlier writer by an empty append. A run that has ended,
         or was parked under this same command, is not fenced: a later writer is another command's.
         """
-        records = await self._records()
-        appends = [each.message for each in records if isinstance(each.message, TraceRecorded)]
-        recorded = [entry for append in appends for entry in append.entries]
-        marks = [append.mark for append in appends if append.mark is not None]
-        self._last = records[-1].sequence if records else 0
-        self._journal = RunJournal(recorded, marks)
+        stored = await self.read()
+        marks = [mark for _, append in stored.appends if (mark := mark_of(append)) is not None]
+        self._last = stored.last
+        self._journal = RunJournal(stored.entries, marks)
         over = self._journal.closed or parked_under(self._command, marks)
         if not over:
-            await self._store(())
+            await self._store(self._event(()))
             workflow = self._command.workflow_id
-            log.info("workflow %s: taken over with %d entries", workflow, len(recorded))
+            log.info("workflow %s: taken over with %d entries", workflow, len(stored.entries))
 
-    async def _store(self, entries: Sequence[TraceEvent], mark: ParkMark | None = None) -> None:
+    async def _store(self, event: JournalAppend) -> None:
         """Append once; retry while it is not known whether it was stored. Raises
         MessageLost."""
-        event, behind = self._event(entries, mark), 0
+        behind = 0
         for delay in _RETRY_DELAYS_S:
             try:
                 self._last = await self._publish(event)
             except BusUnavailable as error:
                 behind += isinstance(error, StaleServer)
                 if behind > len(LAG_DELAYS_S):
-                    await self._records_up_to_here()
+                    await self._read_up_to_here()
                 await asyncio.sleep(delay)
             else:
                 return
         self._last = await self._publish(event)
 
-    async def _publish(self, event: TraceRecorded) -> int:
+    async def _publish(self, event: JournalAppend) -> int:
         try:
-            return await self._bus.publish(event, expected_last=self._last)
+            return await self._bus.publish(event)
         except Fenced:
             # Perhaps by ourselves: an earlier attempt may have been stored and its reply lost.
-            records = await self._records_up_to_here()
-            last = records[-1] if records else None
-            if (
-                last is not None
-                and isinstance(last.message, TraceRecorded)
-                and last.message.event_id == event.event_id
-            ):
-                return last.sequence
+            for sequence, append in (await self._read_up_to_here()).appends[-1:]:
+                if append == event:
+                    return sequence
             raise
 
-    async def _records_up_to_here(self) -> Sequence[StoredMessage]:
+    async def _read_up_to_here(self) -> StoredRun:
         """Return the journal, at least to our own last append. Raises MessageLost without that."""
-        records = await self._records()
+        stored = await self.read()
         for delay in LAG_DELAYS_S:
-            if (records and records[-1].sequence >= self._last) or not self._last:
-                return records
+            if stored.last >= self._last:
+                return stored
             await asyncio.sleep(delay)
-            records = await self._records()
-        found = records[-1].sequence if records else 0
-        if found >= self._last:
-            return records
-        scope, workflow = self._command.scope, self._command.workflow_id
-        subject = names.subject_of(TRACE_RECORDED, scope, str(workflow))
+            stored = await self.read()
+        if stored.last >= self._last:
+            return stored
         raise MessageLost(
-            subject, self._last, f"it was stored, and {found} is the last one there now"
+            subjects_of(self._command.scope, self._command.workflow_id),
+            self._last,
+            f"it was stored, and {stored.last} is the last one there now",
         )
 
-    async def _records(self) -> Sequence[StoredMessage]:
-        """Return the whole journal. Raises Unreadable."""
-        scope, workflow = self._command.scope, self._command.workflow_id
-        records = await self._bus.history(scope, str(workflow), of=TRACE_RECORDED)
-        require_whole(records, scope, workflow)
-        return records
+    async def read(self) -> StoredRun:
+        """Return the journal as it is stored. Raises Unreadable."""
+        stored = await read_run(self._bus, self._command.scope, self._command.workflow_id)
+        stored.require_whole()
+        return stored
 
-    def _event(self, entries: Sequence[TraceEvent], mark: ParkMark | None) -> TraceRecorded:
+    def _event(
+        self,
+        entries: Sequence[TraceEvent],
+        mark: ParkMark | None = None,
+        finish: RunFinished | WorkflowParked | None = None,
+    ) -> JournalAppend:
+        if finish is not None:
+            return finish.model_copy(update={"entries": tuple(entries), "previous": self._last})
         self._appends += 1
         return TraceRecorded(
             event_id=ids.effect_id(

@@ -18,11 +18,9 @@ from pml_executor.domain.executed_path import executed_path
 from pml_executor.domain.nested_runs import by_trace, decisions, nested_runs
 
 
-def finished(
-    command: RunWorkflow, entries: Sequence[TraceEvent], sequence: int | None = None
-) -> RunFinished:
+def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished:
     """Build the event that ends a run. `entries` are a whole journal: its first and last entries
-    are the start and the end of the outermost capability; `sequence` is that of its last append."""
+    are the start and the end of the outermost capability. The event itself has no entries yet."""
     start, end = entries[0], entries[-1]
     if not isinstance(end, CapabilityEnd):
         raise ValueError(f"the journal of {command.workflow_id} is not closed")
@@ -45,7 +43,6 @@ def finished(
         trace_id=end.trace_id,
         started_at=start.ts,
         duration_ms=end.duration_ms,
-        journal_sequence=sequence,
     )
 
 

@@ -58,12 +58,6 @@ def _place(command: RunWorkflow, made: CallMade) -> tuple[int, int] | tuple[None
     return program.author_position(program.offset(made.line, made.column))
 
 
-def park_mark(command: RunWorkflow, wanted: Sequence[WantedCall], ts: float) -> ParkMark:
-    """Build the journal's mark that the run waits for approval of these calls."""
-    first, *beside = wanted
-    return ParkMark(command_id=command.command_id, ts=ts, wanted=first, beside=tuple(beside))
-
-
 def parked_under(command: RunWorkflow, marks: Sequence[ParkMark]) -> tuple[WantedCall, ...]:
     """Return the calls at which the run was parked under this command; none if it was not. Earlier
     marks may belong to earlier commands."""
@@ -93,10 +87,10 @@ def workflow_parked(
     command: RunWorkflow,
     wanted: Sequence[WantedCall],
     entries: Sequence[TraceEvent],
-    sequence: int | None = None,
+    ts: float,
 ) -> WorkflowParked:
-    """Build the event that a run is parked; built again, it is the same. `sequence` is that of the
-    journal's last append."""
+    """Build the event that a run is parked since `ts`, without entries of its own yet; `entries`
+    are its whole journal."""
     first, *beside = wanted
     waiting = {(call.node_id, call.occurrence) for call in wanted}
     return WorkflowParked(
@@ -104,6 +98,7 @@ def workflow_parked(
         scope=command.scope,
         workflow_id=command.workflow_id,
         command_id=command.command_id,
+        ts=ts,
         wanted=first,
         beside=tuple(beside),
         grant_digest=command.grant.digest(),
@@ -113,5 +108,4 @@ def workflow_parked(
             if (done.node_id, done.occurrence) not in waiting  # the gateway has not made them
         ),
         nested=nested_runs(command, entries),
-        journal_sequence=sequence,
     )

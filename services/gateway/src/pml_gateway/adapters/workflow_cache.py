@@ -33,6 +33,10 @@ class WorkflowCache:
         if len(self._entries) > self._most:
             self._entries.popitem(last=False)
 
+    def find(self, scope: Scope, workflow_id: UUID) -> CachedWorkflow | None:
+        """Return a workflow."""
+        return self._entries.get((scope, workflow_id))
+
     def take(self, scope: Scope, workflow_id: UUID) -> CachedWorkflow | None:
         """Remove and return a workflow: its step adds another."""
         return self._entries.pop((scope, workflow_id), None)

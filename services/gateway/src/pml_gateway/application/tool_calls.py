@@ -101,7 +101,7 @@ class ToolCalls:
         """Whether this process is making a call of this run."""
         return (scope, UUID(workflow_id)) in self._under_way.values()
 
-    async def on_run_finished(self, run: RunFinished) -> None:
+    def cancel_of(self, run: RunFinished) -> None:
         """Cancel the calls that an ended run still makes; their outcomes become `unknown`."""
         ended, now = (run.scope, run.workflow_id), asyncio.get_running_loop().time()
         for call, owner in self._under_way.items():

@@ -18,9 +18,9 @@ from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.events import WorkflowEvent
-from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance, run_ended
 from pml_gateway.domain.workflow.workflow_state import Rules
-from pml_gateway.ports import CapabilityNames, Notifier, Outgoing, Relay, Waiter, WorkflowStore
+from pml_gateway.ports import CapabilityNames, EndHearingStore, Notifier, Outgoing, Relay, Waiter
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class WorkflowService:
     tool call need not read the store; effects are published and waiting callers notified last.
     """
 
-    store: WorkflowStore
+    store: EndHearingStore
     relay: Relay
     notifier: Notifier
     runs: RunCache
@@ -71,7 +71,7 @@ class WorkflowService:
 
     async def step_once(
         self,
-        cause: ExecutionAnalyzed | AnalysisRejected | WorkflowParked | RunFinished,
+        cause: ExecutionAnalyzed | AnalysisRejected | WorkflowParked,
         consumer: str,
         step: Callable[[Workflow], Step],
     ) -> Sequence[Message]:
@@ -85,6 +85,28 @@ class WorkflowService:
             self.runs.put(taken.workflow)
             self.notifier.notify(taken.workflow)
         return taken.effects
+
+    async def hear_end(self, run: RunFinished) -> None:
+        """Answer this process's callers at the end of a run that is stored in its journal only."""
+        await self.runs.on_end(run)
+        if not self.notifier.is_awaited(run.scope, str(run.workflow_id)):
+            return
+        before = self.store.latest(run.scope, run.workflow_id)
+        before = before or await self.store.get(run.scope, run.workflow_id)
+        if before is not None:
+            self.notifier.notify(self.store.hear(before, run))
+
+    async def end(self, runs: Sequence[RunFinished]) -> None:
+        """Store the ends of runs, together; a repetition changes nothing. Raises
+        StorageUnavailable."""
+        ended = await self.store.end(runs, run_ended)
+        for workflow in ended:
+            self.runs.put(workflow)
+            self.notifier.notify(workflow)
+        if len(ended) < len(runs):
+            known = {(each.scope, each.workflow_id) for each in ended}
+            missing = [run for run in runs if (run.scope, run.workflow_id) not in known]
+            log.warning("ends of runs of no workflow: %s", [str(r.workflow_id) for r in missing])
 
     async def _follow_up(self, after: Workflow, effects: Sequence[Message]) -> None:
         self.runs.put(after)

@@ -12,18 +12,18 @@ from pml_executor.domain.finished import cancelled, finished
 
 
 async def on_cancel_run(command: CancelRun, deps: RunDependencies) -> Sequence[Message]:
-    """Close the journal, which also stops an executor that has not received the command. Return
-    `run-finished`; for a run that has ended, the same again. Raises Retryable where another
-    executor has appended to the journal meanwhile."""
+    """Close the journal with `run-finished`, which also stops an executor that has not received the
+    command; a run that has ended stays as it is. Raises Retryable where another executor has
+    appended to the journal meanwhile."""
     run, store = command.run, deps.open_journal(command.run)
     try:
         journal = await store.open(events.run_started(run, deps.now()))
         if not journal.closed:
             ending = cancelled(command, journal.entries)
             store.note(events.run_ended(run, ending, effective_start(journal), deps.now()))
-            await store.append()
+            await store.finish(finished(run, journal.entries))
     except Fenced as error:
         raise Retryable(str(error)) from error
     finally:
         await store.close()
-    return [finished(run, journal.entries, store.sequence)]
+    return ()

@@ -18,7 +18,6 @@ from pml_executor.domain.finished import finished, task_results
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import (
     is_parked,
-    park_mark,
     parked_under,
     workflow_parked,
 )
@@ -34,8 +33,8 @@ from pml_executor.ports import (
 async def on_run_workflow(
     command: RunWorkflow, deps: RunDependencies, *, redelivered: bool
 ) -> Sequence[Message]:
-    """Run the program, or replay and finish it. Return `run-finished` or `workflow-parked`; for a
-    run that has ended, or was parked under this same command, the same message again.
+    """Run the program, or replay and finish it; its journal's last append is `run-finished` or
+    `workflow-parked`. A run that has ended, or was parked under this same command, stays as it is.
 
     A command that begins a run and is not `redelivered` is taken to be the first attempt: its
     program starts at once. If it is not, the first append is refused.
@@ -44,32 +43,29 @@ async def on_run_workflow(
     """
     store = deps.open_journal(command)
     try:
-        return await _handle(command, deps, store, is_first=command.begins and not redelivered)
+        await _handle(command, deps, store, is_first=command.begins and not redelivered)
     finally:
         await store.close()
+    return ()
 
 
 async def _handle(
     command: RunWorkflow, deps: RunDependencies, store: JournalStore, *, is_first: bool
-) -> Sequence[Message]:
+) -> None:
     first = events.run_started(command, deps.now())
     journal = store.begin(first) if is_first else await store.open(first)
-    wanted = parked_under(command, journal.marks)
-    if not wanted and not journal.closed:
-        resumes = is_parked(journal.marks)
-        if resumes:
-            await store.mark(ParkMark(command_id=command.command_id, ts=deps.now()))
-        ending = await _ending(command, deps, store, journal, is_first=is_first or resumes)
-        now = deps.now()
-        if isinstance(ending, Ending):
-            store.note(events.run_ended(command, ending, effective_start(journal), now))
-            await store.append()
-        else:
-            wanted = ending
-            await store.mark(park_mark(command, wanted, now))
-    if not wanted or journal.closed:
-        return [finished(command, journal.entries, store.sequence)]
-    return [workflow_parked(command, wanted, journal.entries, store.sequence)]
+    if journal.closed or parked_under(command, journal.marks):
+        return
+    resumes = is_parked(journal.marks)
+    if resumes:
+        await store.resume(ParkMark(command_id=command.command_id, ts=deps.now()))
+    ending = await _ending(command, deps, store, journal, is_first=is_first or resumes)
+    now = deps.now()
+    if isinstance(ending, Ending):
+        store.note(events.run_ended(command, ending, effective_start(journal), now))
+        await store.finish(finished(command, journal.entries))
+    else:
+        await store.finish(workflow_parked(command, ending, journal.entries, now))
 
 
 async def _ending(

@@ -65,8 +65,8 @@ class MemoryNotifier(Notifier):
         for waiter in self._waiting.get((workflow.scope, workflow.workflow_id), ()):
             waiter.wake(workflow)
 
+    @override
     def is_awaited(self, scope: Scope, workflow_id: str) -> bool:
-        """Whether a caller waits for this workflow."""
         return (scope, UUID(workflow_id)) in self._waiting
 
     async def on_message(self, message: WorkflowFinished | ApprovalRequested) -> None:

@@ -7,10 +7,11 @@ from uuid import UUID
 from typing_extensions import override
 
 from pml_common.contracts.base import Event, Message
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of, summary_of
 from pml_gateway.domain.workflow.workflow import Step, Workflow
-from pml_gateway.ports import Outbox, Outgoing, Taken, WorkflowStore
+from pml_gateway.ports import EndStep, Outbox, Outgoing, Taken, WorkflowStore
 
 
 class MemoryOutbox(Outbox):
@@ -80,6 +81,20 @@ class MemoryWorkflowStore(WorkflowStore):
         for message in effects:
             self.outbox.put(message, after.traceparent)
         return after, effects
+
+    @override
+    async def end(self, runs: Sequence[RunFinished], step: EndStep) -> Sequence[Workflow]:
+        ended = list[Workflow]()
+        for run in runs:
+            before = self.kept.get((run.scope, run.workflow_id))
+            if before is not None:
+                self.kept[run.scope, run.workflow_id] = after = step(before, run)
+                ended.append(after)
+        return ended
+
+    @override
+    def latest(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        return self.kept.get((scope, workflow_id))
 
     @override
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:

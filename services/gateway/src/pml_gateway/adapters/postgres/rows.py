@@ -82,6 +82,13 @@ def workflow_columns(before: Workflow, after: Workflow) -> tuple[object, ...]:
     )
 
 
+def end_columns(after: Workflow, revision: int) -> tuple[object, ...]:
+    """Return the columns of `end-workflows`: what the end of its run changes of a workflow."""
+    columns = workflow_columns(after, after)
+    (org, project, workflow_id, state), (run, result, error, _, at) = columns[:4], columns[7:12]
+    return org, project, workflow_id, revision, state, run, result, error, at
+
+
 def workflow_now(row: asyncpg.Record) -> Workflow:
     """Build a workflow from a row of the view `workflow_now`."""
     asked = row["approval_id"] is not None

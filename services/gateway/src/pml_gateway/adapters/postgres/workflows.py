@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Event, Message
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.errors import Retryable
 from pml_common.storage.columns import scope_columns, scope_of
@@ -18,6 +19,7 @@ from pml_common.storage.queries import load_queries, storable
 from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.postgres.rows import (
     approval_of,
+    end_columns,
     outgoing_columns,
     summary_of,
     to_json,
@@ -28,7 +30,7 @@ from pml_gateway.adapters.postgres.rows import (
 from pml_gateway.adapters.workflow_cache import CachedWorkflow, WorkflowCache
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of
 from pml_gateway.domain.workflow.workflow import Approval, Step, Workflow
-from pml_gateway.ports import Taken, WorkflowStore
+from pml_gateway.ports import EndStep, Taken, WorkflowStore
 
 _SQL = load_queries("pml_gateway")
 
@@ -144,6 +146,30 @@ class PostgresWorkflowStore(WorkflowStore):
         return Taken(effects, after)
 
     @override
+    async def end(self, runs: Sequence[RunFinished], step: EndStep) -> Sequence[Workflow]:
+        """Take the steps on cached workflows, else on the stored ones, in one statement; those of
+        workflows that took another step since are repeated."""
+        left, ended = {(run.scope, run.workflow_id): run for run in runs}, list[Workflow]()
+        known = {key: cached for key in left if (cached := self._cache.take(*key)) is not None}
+        async with connection(self._pool) as conn:
+            for _ in range(_MOST_ATTEMPTS):
+                known |= await _read(conn, [key for key in left if key not in known])
+                after = {key: step(one.workflow, left[key]) for key, one in known.items()}
+                changed = [key for key, one in known.items() if after[key] is not one.workflow]
+                stored = await _store_ends(conn, [(after[key], known[key]) for key in changed])
+                done = [key for key in known if key not in changed or key in stored]
+                ended += [after[key] for key in done]
+                if not (left := {key: left[key] for key in changed if key not in stored}):
+                    return ended
+                known = {}
+        raise Retryable(f"{len(left)} workflows changed {_MOST_ATTEMPTS} times meanwhile")
+
+    @override
+    def latest(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        found = self._cache.find(scope, workflow_id)
+        return None if found is None else found.workflow
+
+    @override
     async def change(
         self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Step | None:
@@ -207,6 +233,31 @@ def _asked_now(before: Workflow, after: Workflow) -> Approval | None:
     known = before.approval.approval_id if before.approval else None
     asked = after.approval
     return None if asked is None or asked.approval_id == known else asked
+
+
+async def _read(
+    conn: Connection, keys: Sequence[tuple[Scope, UUID]]
+) -> dict[tuple[Scope, UUID], CachedWorkflow]:
+    """Read workflows; those that there are not are missing."""
+    if not keys:
+        return {}
+    orgs, projects = [scope.org for scope, _ in keys], [scope.project for scope, _ in keys]
+    rows = await conn.fetch(_SQL["get-workflows"], orgs, projects, [each for _, each in keys])
+    return {
+        (scope_of(row), row["workflow_id"]): CachedWorkflow(workflow_now(row), row["revision"])
+        for row in rows
+    }
+
+
+async def _store_ends(
+    conn: Connection, ends: Sequence[tuple[Workflow, CachedWorkflow]]
+) -> set[tuple[Scope, UUID]]:
+    """Store workflows after the ends of their runs; return those that took no other step since."""
+    if not ends:
+        return set()
+    columns = [end_columns(after, known.revision) for after, known in ends]
+    rows = await conn.fetch(_SQL["end-workflows"], *map(list, zip(*columns, strict=True)))
+    return {(scope_of(row), row["workflow_id"]) for row in rows}
 
 
 async def _hold(conn: Connection, scope: Scope, workflow_id: UUID) -> Workflow | None:

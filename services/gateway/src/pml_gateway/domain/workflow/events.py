@@ -91,7 +91,6 @@ class RunEnded:
     """The run ended."""
 
     run: RunFinished
-    at: datetime
 
 
 @dataclass(frozen=True)

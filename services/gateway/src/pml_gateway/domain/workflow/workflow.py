@@ -35,6 +35,7 @@ from pml_gateway.domain.workflow.events import (
 from pml_gateway.domain.workflow.given_up import ends, given_up
 from pml_gateway.domain.workflow.provenance import is_analysis_of
 from pml_gateway.domain.workflow.run_command import granted, run_command
+from pml_gateway.domain.workflow.run_end import ended_at, finished_id
 from pml_gateway.domain.workflow.verdicts import with_stricter_verdicts
 from pml_gateway.domain.workflow.workflow_state import (
     Approval,
@@ -45,7 +46,7 @@ from pml_gateway.domain.workflow.workflow_state import (
     abandoned_at,
 )
 
-__all__ = ["Approval", "ApprovalOutcome", "State", "Step", "Workflow", "advance"]
+__all__ = ["Approval", "ApprovalOutcome", "State", "Step", "Workflow", "advance", "run_ended"]
 
 CLOCK = "the clock"
 """`decided_by` of an approval that expired."""
@@ -69,14 +70,24 @@ def advance(workflow: Workflow, workflow_event: WorkflowEvent, rules: Rules) -> 
             return _cancel(workflow, workflow_event, rules)
         case "running", Parked() if _concerns(workflow, workflow_event.message):
             return _park(workflow, workflow_event, rules)
-        case "running", RunEnded() if _concerns(workflow, workflow_event.run):
-            return _finish(workflow, workflow_event)
+        case "running", RunEnded():
+            return run_ended(workflow, workflow_event.run), ()
         case "requested" | "running", GivenUp() if ends(workflow, workflow_event):
             return _fail(workflow, given_up(workflow, workflow_event), workflow_event.at)
         case _, Due() if workflow.due_at is not None and workflow.due_at <= workflow_event.at:
             return _handle_timeout(workflow, workflow_event, rules)
         case _:
             return workflow, ()
+
+
+def run_ended(workflow: Workflow, run: RunFinished) -> Workflow:
+    """Return the workflow after the end of its run; the same one if it does not run. Nothing is
+    published: the run's end is."""
+    if workflow.state != "running" or not _concerns(workflow, run):
+        return workflow
+    state: State = "succeeded" if run.success else "failed"
+    kept, at = run.without_entries(), ended_at(run)
+    return replace(workflow, state=state, run=kept, error=None, finished_at=at, due_at=None)
 
 
 def _concerns(
@@ -263,24 +274,15 @@ def _current_command(workflow: Workflow, now: Cancelled | Due) -> RunWorkflow | 
 
 
 def _fail(workflow: Workflow, error: WorkflowError, at: datetime) -> Step:
-    return _end(replace(workflow, state="failed", error=error), at)
-
-
-def _finish(workflow: Workflow, ended: RunEnded) -> Step:
-    state: State = "succeeded" if ended.run.success else "failed"
-    return _end(replace(workflow, state=state, run=ended.run, error=None), ended.at)
-
-
-def _end(workflow: Workflow, at: datetime) -> Step:
-    run, analysis = workflow.run, workflow.analysis
+    analysis = workflow.analysis
     finished = WorkflowFinished(
         scope=workflow.scope,
-        event_id=ids.effect_id(workflow.workflow_id, "workflow-finished"),
+        event_id=finished_id(workflow.workflow_id),
         workflow_id=workflow.workflow_id,
-        status="success" if workflow.state == "succeeded" else "error",
+        status="error",
         capability_id=analysis.capability.capability_id if analysis else None,
-        result=run.result if run else None,
-        error=run.error if run else workflow.error,
+        error=error,
         finished_at=at,
     )
-    return replace(workflow, finished_at=at, due_at=None), (finished,)
+    after = replace(workflow, state="failed", error=error, finished_at=at, due_at=None)
+    return after, (finished,)

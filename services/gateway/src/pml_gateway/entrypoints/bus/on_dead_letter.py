@@ -13,7 +13,6 @@ from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.workflow.events import GivenUp, JournalSeen
 from pml_gateway.domain.workflow.given_up import CONSUMERS
 from pml_gateway.domain.workflow.workflow import Step, Workflow
-from pml_gateway.entrypoints.bus.journal_check import contradicts
 from pml_gateway.ports import WorkflowStore
 
 
@@ -24,8 +23,7 @@ async def on_dead_letter(
     journal: Journal,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
-    """End the workflow, with what its journal records; a repetition changes nothing. An end or a
-    parking that contradicts the journal was refused rightly and ends nothing."""
+    """End the workflow, with what its journal records; a repetition changes nothing."""
     if dead.consumer not in CONSUMERS:
         return ()
     workflow_id = UUID(dead.entity)
@@ -34,10 +32,7 @@ async def on_dead_letter(
         return ()
     seen: JournalSeen | None = None
     if before.state == "running":
-        stored = await read_run(journal, dead.scope, workflow_id)
-        if contradicts(dead.message, stored):
-            return ()
-        seen = _seen(stored)
+        seen = _seen(await read_run(journal, dead.scope, workflow_id))
     given_up = GivenUp(dead.consumer, dead.message_id, dead.reason, now(), seen)
 
     def step(workflow: Workflow) -> Step:

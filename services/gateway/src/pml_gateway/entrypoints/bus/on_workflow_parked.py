@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from pml_common.bus.port import Journal
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Policy
@@ -15,7 +14,6 @@ from pml_gateway.domain.workflow.events import Parked, ToolVerdict
 from pml_gateway.domain.workflow.parking import wanted_calls
 from pml_gateway.domain.workflow.verdicts import Verdicts, verdicts_of
 from pml_gateway.domain.workflow.workflow import Step, Workflow
-from pml_gateway.entrypoints.bus.journal_check import require_in_journal
 from pml_gateway.ports import KnownTools
 
 _CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
@@ -24,15 +22,12 @@ _CONSUMER = catalog.GATEWAY_ON_WORKFLOW_PARKED.durable
 async def on_workflow_parked(
     parked: WorkflowParked,
     workflows: WorkflowService,
-    journal: Journal,
     tools: KnownTools,
     policy_of: Callable[[Scope], Policy],
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
     """Request an approval of the calls; a redelivery returns the same messages. Raises Retryable
-    while the server of a wanted tool is being connected for the first time, and Rejected for a
-    parking that the journal does not record."""
-    await require_in_journal(parked, journal)
+    while the server of a wanted tool is being connected for the first time."""
     calls, present = wanted_calls(parked), policy_of(parked.scope)
     wanted = list(dict.fromkeys(call.tool for call in calls))
     if parked.wanted.layer is None:
@@ -41,7 +36,7 @@ async def on_workflow_parked(
     def step(workflow: Workflow) -> Step:
         verdicts = verdicts_of((workflow.requested.policy, present), wanted, tools.find)
         asked = tuple(_asked(call, verdicts) for call in calls)
-        return workflows.advance(workflow, Parked(parked, now(), asked))
+        return workflows.advance(workflow, Parked(parked.without_entries(), now(), asked))
 
     return await workflows.step_once(parked, _CONSUMER, step)
 

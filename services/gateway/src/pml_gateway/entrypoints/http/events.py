@@ -16,9 +16,11 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.application.workflow_service import no_such_workflow
 from pml_gateway.domain.workflow.provenance import answers_stored_request
+from pml_gateway.domain.workflow.run_end import workflow_finished
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.http.routing import NOT_FOUND, CallerOf, api_router
 from pml_gateway.ports import Caller, WorkflowStore
@@ -128,7 +130,14 @@ def _with_first(workflow: Workflow, stored: list[Message]) -> list[Message]:
     first = [workflow.requested, *([workflow.analysis] if workflow.analysis else [])]
     known = {message.message_id for message in stored}
     missing = (message for message in first if message.message_id not in known)
-    return [*missing, *(message for message in stored if not _is_of_query(message))]
+    past = [*missing, *(message for message in stored if not _is_of_query(message))]
+    return [each for message in past for each in _with_end(message)]
+
+
+def _with_end(message: Message) -> list[Message]:
+    """Return a message and, after the end of a run, that of its workflow, which nobody
+    publishes."""
+    return [message, workflow_finished(message)] if isinstance(message, RunFinished) else [message]
 
 
 def _is_of_query(message: Message) -> bool:
@@ -172,10 +181,11 @@ async def _live(
         if message is None:
             yield KEEPALIVE_COMMENT
         elif message.message_id not in sent and not _is_of_query(message):
-            sent.add(message.message_id)
-            yield _event(message)
-            if isinstance(message, WorkflowFinished):
-                return
+            for each in _with_end(message):
+                sent.add(each.message_id)
+                yield _event(each)
+                if isinstance(each, WorkflowFinished):
+                    return
 
 
 def _seen_until(past: list[Message], last_seen: str | None) -> set[UUID]:

@@ -79,6 +79,30 @@ FROM noted
 WHERE org = $1 AND project = $2 AND workflow_id = $3
 RETURNING revision
 
+-- name: get-workflows
+SELECT workflow_now.*
+FROM unnest($1::text[], $2::text[], $3::uuid[]) AS wanted(org, project, workflow_id)
+JOIN workflow_now USING (org, project, workflow_id)
+
+-- name: end-workflows
+-- The ends of runs, in one statement; rows that took another step since their revision stay.
+UPDATE workflow
+SET
+    state = ended.state,
+    run = ended.run,
+    result = ended.result,
+    error = ended.error,
+    due_at = NULL,
+    finished_at = ended.finished_at,
+    revision = workflow.revision + 1
+FROM unnest(
+    $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::text[], $6::json[], $7::json[],
+    $8::json[], $9::timestamptz[]
+) AS ended(org, project, workflow_id, revision, state, run, result, error, finished_at)
+WHERE workflow.org = ended.org AND workflow.project = ended.project
+    AND workflow.workflow_id = ended.workflow_id AND workflow.revision = ended.revision
+RETURNING workflow.org, workflow.project, workflow.workflow_id
+
 -- name: hold-workflow
 SELECT *
 FROM workflow

@@ -1,0 +1,119 @@
+"""Workflows as they are with the ends of runs that are not stored in Postgres yet."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from typing_extensions import override
+
+from pml_common.bus.errors import BusError
+from pml_common.bus.port import Journal
+from pml_common.contracts import catalog
+from pml_common.contracts.base import Event, Message
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.scope import Scope
+from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, summary_of
+from pml_gateway.domain.workflow.workflow import Step, Workflow
+from pml_gateway.ports import EndHearingStore, EndStep, Taken, WorkflowStore
+
+_MOST = 1024
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """A workflow after its run's end."""
+
+    workflow: Workflow
+    run: RunFinished
+
+
+class HeardEnds(EndHearingStore):
+    """The store, read so that nobody who knows of a run's end sees the run go on: first come the
+    ends that this process heard, then, for a run that goes on by the store, the journal."""
+
+    def __init__(self, store: WorkflowStore, journal: Journal, step: EndStep) -> None:
+        self._store = store
+        self._journal = journal
+        self._step = step
+        self._heard: OrderedDict[tuple[Scope, UUID], _Heard] = OrderedDict()
+
+    def hear(self, before: Workflow, run: RunFinished) -> Workflow:
+        """Remember the end of a run until it is stored, and return the workflow after it."""
+        after = self._step(before, run)
+        if after is not before:
+            self._heard[run.scope, run.workflow_id] = _Heard(after, run)
+            if len(self._heard) > _MOST:
+                self._heard.popitem(last=False)
+        return after
+
+    @override
+    async def accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
+        known = await self._store.accept(workflow, effects)
+        return known and self._now(known)
+
+    @override
+    async def step_once(
+        self, cause: Event, consumer: str, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Taken | None:
+        return await self._store.step_once(cause, consumer, workflow_id, step)
+
+    @override
+    async def change(
+        self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
+    ) -> Step | None:
+        heard = self._heard.get((scope, workflow_id))
+        if heard is not None:
+            await self.end([heard.run], self._step)
+        return await self._store.change(scope, workflow_id, step)
+
+    @override
+    async def end(self, runs: Sequence[RunFinished], step: EndStep) -> Sequence[Workflow]:
+        ended = await self._store.end(runs, step)
+        for run in runs:
+            self._heard.pop((run.scope, run.workflow_id), None)
+        return ended
+
+    @override
+    def latest(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        heard = self._heard.get((scope, workflow_id))
+        return self._store.latest(scope, workflow_id) if heard is None else heard.workflow
+
+    @override
+    async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        heard = self._heard.get((scope, workflow_id))
+        if heard is not None:
+            return heard.workflow
+        stored = await self._store.get(scope, workflow_id)
+        if stored is None or stored.state != "running":
+            return stored
+        last = None
+        with suppress(BusError):  # then the run goes on, as far as is known
+            last = await self._journal.last_of(catalog.RUN_FINISHED, scope, str(workflow_id))
+        if last is None or not isinstance(last.message, RunFinished):
+            return stored
+        return self.hear(stored, last.message)
+
+    @override
+    async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
+        page = await self._store.page(scope, limit, offset)
+        heard = {key: one for (of, key), one in self._heard.items() if of == scope}
+        listed = tuple(
+            summary_of(heard[each.workflow_id].workflow) if each.workflow_id in heard else each
+            for each in page.workflows
+        )
+        return page.model_copy(update={"workflows": listed})
+
+    @override
+    async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
+        return await self._store.waiting(scope, limit, offset)
+
+    @override
+    async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
+        return await self._store.due(now, limit)
+
+    def _now(self, stored: Workflow) -> Workflow:
+        heard = self._heard.get((stored.scope, stored.workflow_id))
+        return stored if heard is None else heard.workflow

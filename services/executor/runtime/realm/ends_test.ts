@@ -46,6 +46,23 @@ rule("9: nothing of a run that is over is heard", async () => {
   );
 });
 
+rule("9: a realm that is made before its program is here has one program", async () => {
+  const counting: Change = ["return new Realm(", "globalThis.made.push(0); return new Realm("];
+  const made = (globalThis as unknown as { made: number[] }).made = [];
+  await withRealms({ outer: [counting] }, async (realms, said) => {
+    realms.prepare();
+    realms.prepare();
+    for (const makes of [1, 2]) {
+      realms.receive(order("return 'closed';"));
+      await until(said);
+      strictEqual(said.at(-1), '{"kind":"returned","value":"closed"}');
+      strictEqual(made.length, makes);
+      await realms.end();
+      said.length = 0;
+    }
+  });
+});
+
 rule("10: a late rejection reaches no other run", async () => {
   const next = (outer: Change[]) =>
     withRealms({ outer }, async (realms, said) => {

@@ -12,7 +12,10 @@ function serve(port: MessagePort): void {
     event.preventDefault(); // before all else: unhandled here, it would end the Worker
     realms.rejected(event.reason);
   });
-  const ready = () => post(null);
+  const ready = () => {
+    post(null);
+    realms.prepare();
+  };
   port.onmessage = ({ data }) => {
     if (data === null) void realms.end().then(ready);
     else realms.receive(data);

@@ -169,6 +169,7 @@ export class Realms {
   #post: Post;
   #scripts = new Scripts();
   #realm: Realm | null = null;
+  #next: Realm | null = null;
   #tasks = new Deliveries<() => void>((task) => task(), nextTaskOf(), () => {});
 
   /** `runtime` is the text of the inner side, whose value is `io`. */
@@ -182,6 +183,11 @@ export class Realms {
     const { kind } = JSON.parse(text);
     if (kind === "run") this.#run(text);
     else this.#realm?.add(kind, text);
+  }
+
+  /** Makes the realm of the next program, before its program is here. */
+  prepare(): void {
+    this.#next ??= this.#make();
   }
 
   /** Passes a rejection that nobody handles to the realm that it must come from. */
@@ -226,8 +232,13 @@ export class Realms {
     } catch (error) { // thrown by this side, about the text
       return this.#post(["unsuited", String(error).slice(0, 500)]);
     }
-    this.#realm = new Realm(this.#runtime, this.#post, this.#tasks);
+    this.#realm = this.#next ?? this.#make();
+    this.#next = null;
     this.#realm.run(text, scripts);
+  }
+
+  #make(): Realm {
+    return new Realm(this.#runtime, this.#post, this.#tasks);
   }
 
   #turn(): Promise<void> {

@@ -13,11 +13,10 @@ import pytest
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_executor.adapters.memory_tools import MemoryTools
-from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.hostile.programs import GENEROUS_S, Hostile, programs_in
 from services.executor.tests.support.builders import make_command
-from services.executor.tests.support.harness import make_dependencies
+from services.executor.tests.support.harness import finish, make_dependencies
 from services.executor.tests.support.realms import RealmPool, realm_pool
 
 pytestmark = pytest.mark.integration
@@ -63,11 +62,7 @@ async def test_the_realm_holds_and_the_next_one_is_as_new(attack: Hostile, pool:
 async def run(pool: RealmPool, code: str, timeout_s: float = GENEROUS_S) -> RunFinished:
     """Run a program in a realm."""
     deps = make_dependencies(MemoryBus(), pool, MemoryTools())
-    (fact,) = await on_run_workflow(
-        make_command(TOOLS + code, timeout_s=timeout_s), deps, redelivered=False
-    )
-    assert isinstance(fact, RunFinished)
-    return fact
+    return await finish(make_command(TOOLS + code, timeout_s=timeout_s), deps)
 
 
 def test_there_are_at_least_sixty_of_them() -> None:

@@ -106,8 +106,7 @@ class JournalStore(Protocol):
         ...
 
     async def finish(self, last: RunFinished | WorkflowParked) -> None:
-        """Store all entries so far, the last of them in the message that ends or parks the run. If
-        another executor has stored the same message, that one stands."""
+        """Store all entries so far, the last of them in the message that ends or parks the run."""
         ...
 
     async def close(self) -> None:

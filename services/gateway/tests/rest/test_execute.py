@@ -2,10 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Never
 from uuid import UUID
+
+import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts import ids
+from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.domain.api.api import ExecuteRequest
 from services.gateway.tests.support.builders import CODE_HASH, ELSEWHERE, SCOPE, workflow
@@ -203,3 +207,24 @@ async def test_a_known_key_needs_no_analysis() -> None:
         assert again["workflowId"] == first["workflowId"]
         assert other.status_code == 409
         assert len(w.peers.requests) == before
+
+
+async def test_a_caller_is_answered_at_the_end_of_its_run_while_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def away(*_: object) -> Never:
+        raise StorageUnavailable("Postgres is away")
+
+    async with world() as w:
+        asked = asyncio.ensure_future(w.execute("hang"))
+        await eventually(lambda: w.peers.runs)
+        with monkeypatch.context() as outage:
+            outage.setattr(w.kept, "end", away)
+            outage.setattr(w.kept, "get", away)
+            w.peers.release.set()
+            told = await asked
+            assert told["status"] == "success"
+            assert (await w.workflow(told["workflowId"]))["status"] == "success"
+        key = SCOPE, UUID(told["workflowId"])
+        assert w.kept.kept[key].state == "running"
+        await eventually(lambda: w.kept.kept[key].state == "succeeded")

@@ -43,8 +43,8 @@ AT_MOST_ONCE: tuple[MessageType[Message], ...] = (
 )
 """Stored for each workflow, or for several together."""
 
-TRANSACTIONS = 8.5
-"""Accepted; call stored; ended; two deletions of published messages; learned, at most one look and
+TRANSACTIONS = 7.5
+"""Accepted; call stored; ended; one deletion of a published message; learned, at most one look and
 one transaction; statistics stored. The half is for the work of the clock."""
 FLUSHES = 5.5
 """Of the write-ahead log: accepted, ended, learned, listed and deleted; a read needs none."""

@@ -1,4 +1,4 @@
-"""Cost of capabilities in a run in ms, p50 and p95 (B4): injecting ten of them, with the goal of 10
+"""Cost of capabilities in a run in ms, p50 and p95: injecting ten of them, with the goal of 10
 ms, and one call of one, with the goal of 1 ms. CPU is that of the whole process, which is more
 reliable than time on a busy machine.
 

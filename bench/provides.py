@@ -1,4 +1,4 @@
-"""Provides edges of a whole tool catalog (A7): their number, distribution and cost (p50 of CPU
+"""Provides edges of a whole tool catalog: their number, distribution and cost (p50 of CPU
 milliseconds).
 
 `uv run python bench/provides.py [tools.json of LiveMCPBench] [rounds]`

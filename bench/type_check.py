@@ -1,4 +1,4 @@
-"""Cost of typed tools (A13): generating declarations (CPU milliseconds), and checking a 50-line
+"""Cost of typed tools: generating declarations (CPU milliseconds), and checking a 50-line
 program against them in a warm process (wall milliseconds, which depend on the machine's load).
 
 `uv run python bench/type_check.py [rounds]`

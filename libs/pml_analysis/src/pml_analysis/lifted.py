@@ -1,4 +1,4 @@
-"""Lifting of literals in one program, then its analysis (A8): the public entry point."""
+"""Lifting of literals in one program, then its analysis: the public entry point."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

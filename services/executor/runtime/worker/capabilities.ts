@@ -1,5 +1,5 @@
 /**
- * Capabilities are functions of the Worker whose program calls them (B4): called directly, each
+ * Capabilities are functions of the Worker whose program calls them: called directly, each
  * call with an interface of its own, bound to its depth and its caller. So concurrent calls cannot
  * be mixed up, and no program can access the depth. Arguments and results are copied as JSON, so
  * that neither side holds an object of the other's.

@@ -1,4 +1,4 @@
-"""Programs that call capabilities, in real sandboxes (B4)."""
+"""Programs that call capabilities, in real sandboxes."""
 
 from collections.abc import Awaitable, Callable
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Isolation of calls of capabilities, and their limits (B4)."""
+"""Isolation of calls of capabilities, and their limits."""
 
 from collections.abc import Awaitable, Callable
 

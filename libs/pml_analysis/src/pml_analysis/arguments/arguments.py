@@ -1,4 +1,4 @@
-"""Arguments pass (A6): statically known arguments of each call."""
+"""Arguments pass: statically known arguments of each call."""
 
 import json
 import re

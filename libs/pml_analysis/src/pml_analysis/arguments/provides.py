@@ -1,4 +1,4 @@
-"""Provides pass (A7): edges from each call to the calls that use its result, and their coverage of
+"""Provides pass: edges from each call to the calls that use its result, and their coverage of
 the required inputs."""
 
 from collections.abc import Iterator, Mapping, Sequence

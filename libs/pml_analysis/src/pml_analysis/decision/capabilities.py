@@ -1,5 +1,4 @@
-"""Capabilities that programs call, and those that these call in turn, down to the maximum depth
-(A11, B4)."""
+"""Capabilities that programs call, and those that these call in turn, down to the maximum depth."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Decision pass (A11): the verdict on a program, and the reasons that an approver reads."""
+"""Decision pass: the verdict on a program, and the reasons that an approver reads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Allowed values pass (A8): parameters whose other values make the program fail.
+"""Allowed values pass: parameters whose other values make the program fail.
 
 Only checks that every run reaches count: statements of the program itself, none after one that
 returns.

@@ -1,4 +1,4 @@
-"""Evidence pass (A8): constraints on parts of the arguments, from each of their uses."""
+"""Evidence pass: constraints on parts of the arguments, from each of their uses."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

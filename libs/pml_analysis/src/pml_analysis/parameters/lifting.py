@@ -1,4 +1,4 @@
-"""Lifting (A8): literal arguments of calls become parameters, so that one program serves many
+"""Lifting: literal arguments of calls become parameters, so that one program serves many
 inputs. Called without arguments, it behaves as before."""
 
 import json

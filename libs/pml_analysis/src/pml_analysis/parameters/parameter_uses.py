@@ -1,4 +1,4 @@
-"""Parameter uses pass (A8): every name that holds a part of the caller's arguments."""
+"""Parameter uses pass: every name that holds a part of the caller's arguments."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final

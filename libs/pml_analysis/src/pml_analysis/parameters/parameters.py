@@ -1,4 +1,4 @@
-"""Parameters pass (A8): the caller's arguments, as a JSON Schema."""
+"""Parameters pass: the caller's arguments, as a JSON Schema."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

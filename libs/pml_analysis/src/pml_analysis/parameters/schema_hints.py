@@ -1,4 +1,4 @@
-"""Schema hints pass (A8): the schemas of the tool fields that parameters become."""
+"""Schema hints pass: the schemas of the tool fields that parameters become."""
 
 import re
 from collections.abc import Iterator, Mapping

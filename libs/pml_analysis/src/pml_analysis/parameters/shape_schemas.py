@@ -1,4 +1,4 @@
-"""JSON Schemas of values, derived from their uses (A8).
+"""JSON Schemas of values, derived from their uses.
 
 Contradictory uses make no type rather than a wrong one; an `enum` appears only where every other
 value fails, in the program or in the tool that gets the value.

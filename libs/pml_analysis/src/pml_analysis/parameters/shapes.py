@@ -1,4 +1,4 @@
-"""Shapes: the uses of a value, as constraints on it (A8)."""
+"""Shapes: the uses of a value, as constraints on it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

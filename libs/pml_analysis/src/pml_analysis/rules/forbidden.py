@@ -1,4 +1,4 @@
-"""Forbidden constructs pass (A12): defence in depth; the sandbox holds without it."""
+"""Forbidden constructs pass: defence in depth; the sandbox holds without it."""
 
 from collections.abc import Iterator
 from itertools import islice

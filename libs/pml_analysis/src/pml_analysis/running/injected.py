@@ -1,4 +1,4 @@
-"""Nested capabilities as they run (B4)."""
+"""Nested capabilities as they run."""
 
 from collections.abc import Iterable
 

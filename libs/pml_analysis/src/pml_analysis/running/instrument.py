@@ -1,4 +1,4 @@
-"""Instrumentation pass (A10): the author's text, with node ids at calls and outcomes at decisions.
+"""Instrumentation pass: the author's text, with node ids at calls and outcomes at decisions.
 
 Nothing is removed and no line is added, so that lines in errors stay the author's. A program can
 detect it only by the text of its own functions (`f.toString()`).

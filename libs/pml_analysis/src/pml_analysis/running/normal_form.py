@@ -1,4 +1,4 @@
-"""Normal form pass (A9): a hash that layout, comments, types and local names do not change.
+"""Normal form pass: a hash that layout, comments, types and local names do not change.
 
 The form is the tree, one line per node: depth, place in the parent, kind, text. Layout is gone with
 the tokens that carry it: semicolons, quotes, redundant parentheses, trailing commas. So is

@@ -1,4 +1,4 @@
-"""A structure as a networkx graph: layers, reachability, dominators (A4)."""
+"""A structure as a networkx graph: layers, reachability, dominators."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, TypeAlias

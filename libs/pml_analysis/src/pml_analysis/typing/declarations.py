@@ -1,4 +1,4 @@
-"""TypeScript declarations for programs (A13): tools, capabilities, the sandbox."""
+"""TypeScript declarations for programs: tools, capabilities, the sandbox."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Type check (A13): the module that a checker reads for a program, and its findings at the author's
+"""Type check: the module that a checker reads for a program, and its findings at the author's
 positions."""
 
 from collections.abc import Iterable, Sequence

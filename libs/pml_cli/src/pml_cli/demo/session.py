@@ -30,7 +30,7 @@ class PendingApproval(BaseModel):
 
 
 class Answer(BaseModel):
-    """An execute response (F2)."""
+    """An execute response."""
 
     status: Literal["success", "error", "approval_required", "suggestions", "running"]
     workflow_id: UUID = Field(validation_alias="workflowId")

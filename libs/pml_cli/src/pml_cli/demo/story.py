@@ -34,7 +34,7 @@ NEEDED = frozenset(
     }
 )
 DOMINANT_FROM = 3
-"""Runs that a path needs before it can be the dominant one (E3)."""
+"""Runs that a path needs before it can be the dominant one."""
 CONNECTED_WITHIN = 60.0
 LEARNED_WITHIN = 20.0
 

@@ -1,4 +1,4 @@
-"""Binding of an approval: arguments as shown, compared with those of calls (A11, B7).
+"""Binding of an approval: arguments as shown, compared with those of calls.
 
 Executor and gateway both enforce it; approvers see what is enforced, by the same functions.
 """

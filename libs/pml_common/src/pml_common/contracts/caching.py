@@ -1,4 +1,4 @@
-"""Settings for answering a capability's call with an earlier run's result (B11)."""
+"""Settings for answering a capability's call with an earlier run's result."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, Self, cast

@@ -1,5 +1,4 @@
-"""Callable names of capabilities in a program: `fs:read_json` is `capabilities.fs_read_json`
-(B4)."""
+"""Callable names of capabilities in a program: `fs:read_json` is `capabilities.fs_read_json`."""
 
 import re
 from collections.abc import Sequence

@@ -50,7 +50,7 @@ class DecisionStats(Contract):
 
 
 class Learning(Contract):
-    """Statistics learned from the runs of a capability (E3)."""
+    """Statistics learned from the runs of a capability."""
 
     paths: tuple[PathStats, ...] = ()
     dominant_path: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class NestedCapability(Contract):
 
 
 class InjectedCapability(Contract):
-    """A nested capability in the form that runs: a function in its caller's sandbox (B4).
+    """A nested capability in the form that runs: a function in its caller's sandbox.
 
     `called_as`, `instrumented` and `insertions` are as in `NestedCapability` and
     `ExecutionAnalyzed`; its node ids are those of its own structure.

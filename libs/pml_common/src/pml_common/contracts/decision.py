@@ -1,4 +1,4 @@
-"""Policies, and the decision taken on a program before it runs (A11)."""
+"""Policies, and the decision taken on a program before it runs."""
 
 import hashlib
 from collections.abc import Sequence

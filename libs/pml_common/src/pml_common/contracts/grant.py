@@ -1,4 +1,4 @@
-"""The signed permission of one run, enforced at every tool call (A11, B7)."""
+"""The signed permission of one run, enforced at every tool call."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The policy file: what is allowed, what needs an approval, what is denied (A11).
+"""The policy file: what is allowed, what needs an approval, what is denied.
 
 ```json
 {

@@ -1,4 +1,4 @@
-"""Provides edges: a tool's result can feed another tool's input, by their schemas (A7, C9)."""
+"""Provides edges: a tool's result can feed another tool's input, by their schemas."""
 
 from typing import Literal
 

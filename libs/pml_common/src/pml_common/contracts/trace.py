@@ -1,4 +1,4 @@
-"""Entries of a run's journal (B5, B6).
+"""Entries of a run's journal.
 
 `ts` is Unix time and `duration_ms` a duration, both in milliseconds.
 """

@@ -1,4 +1,4 @@
-"""Coverage of one tool's input by another's result, field by field (A7)."""
+"""Coverage of one tool's input by another's result, field by field."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet

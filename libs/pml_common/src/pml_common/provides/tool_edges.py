@@ -1,4 +1,4 @@
-"""Provides edges between all tools of a catalog, from their schemas alone (A7, C9)."""
+"""Provides edges between all tools of a catalog, from their schemas alone."""
 
 from collections.abc import Iterator, Sequence
 

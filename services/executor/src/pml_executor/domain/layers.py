@@ -1,4 +1,4 @@
-"""Approval checkpoints between two layers of a DAG (B8).
+"""Approval checkpoints between two layers of a DAG.
 
 The calls of a layer begin only after all those of the layer before have ended. So at its first call
 nothing is under way; and once the journal's marks show that the run went on from there, the layer

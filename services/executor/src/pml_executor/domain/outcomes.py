@@ -75,7 +75,7 @@ def ended_by_call(kind: ErrorKind, call: Call, message: str) -> RunEnded:
 def mock_of(
     command: RunWorkflow, start: ToolStart, entries: Sequence[TraceEvent]
 ) -> ToolOutcome | None:
-    """Return the mock that answers this call in a dry run (B10), or None: the call is made.
+    """Return the mock that answers this call in a dry run, or None: the call is made.
 
     `entries` is the journal with `start` in it. The choice among the tool's mocks depends only on
     the tool's earlier calls there, so that a replay gets the same.

@@ -1,4 +1,4 @@
-"""Parking: runs that wait for approval of calls that are not approved yet (B7), or of a layer's
+"""Parking: runs that wait for approval of calls that are not approved yet, or of a layer's
 first call (`layers`).
 
 Marks in the journal record when a run was parked and when it went on; the time between does not

@@ -1,4 +1,4 @@
-"""Checks of a run and its calls against the grant (B7); the gateway checks again."""
+"""Checks of a run and its calls against the grant; the gateway checks again."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Cached results of capabilities, returned instead of a run (B11)."""
+"""Cached results of capabilities, returned instead of a run."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The decide use case: a person decides on a workflow that waits for approval (F4)."""
+"""The decide use case: a person decides on a workflow that waits for approval."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The execute use case: a program, a capability by name, or suggestions for an intent (F2)."""
+"""The execute use case: a program, a capability by name, or suggestions for an intent."""
 
 from dataclasses import dataclass
 

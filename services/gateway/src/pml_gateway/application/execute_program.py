@@ -1,4 +1,4 @@
-"""Execution of a program: its turn, its workflow, and the wait for its end (F2)."""
+"""Execution of a program: its turn, its workflow, and the wait for its end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The one place where workflows are stored, published and waited for (F2)."""
+"""The one place where workflows are stored, published and waited for."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Edges between tools, derived from the times of one run's calls (E4)."""
+"""Edges between tools, derived from the times of one run's calls."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Priority of a trace for replay: the surprise of its run (E2)."""
+"""Priority of a trace for replay: the surprise of its run."""
 
 from pml_common.contracts.capability import PathStats
 

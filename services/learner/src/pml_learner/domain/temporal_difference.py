@@ -1,4 +1,4 @@
-"""Temporal-difference learning of a capability's paths and decisions (E3).
+"""Temporal-difference learning of a capability's paths and decisions.
 
 V ← V + alpha * (actual - V), with actual 1 for a run that succeeded and 0 for one that failed.
 """

@@ -1,4 +1,4 @@
-"""Admission of an analysed program as a capability, new or existing (C2, C3)."""
+"""Admission of an analysed program as a capability, new or existing."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rules on which capabilities' results may be cached (B11)."""
+"""Rules on which capabilities' results may be cached."""
 
 from collections.abc import Sequence
 

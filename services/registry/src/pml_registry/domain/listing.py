@@ -1,4 +1,4 @@
-"""A capability's statistics and whether it is listed (C2)."""
+"""A capability's statistics and whether it is listed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

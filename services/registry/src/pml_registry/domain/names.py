@@ -1,4 +1,4 @@
-"""Names of capabilities: given names, provisional names, and references to either (C1, C3).
+"""Names of capabilities: given names, provisional names, and references to either.
 
 Inside a scope a capability is named `namespace:action`, or `unnamed_<hash>` until it has such a
 name; the prefix `cap:` makes either callable.

@@ -1,4 +1,4 @@
-"""Ranking of tools and capabilities for an intent (D1, D2)."""
+"""Ranking of tools and capabilities for an intent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The tool catalog: the changes in a server's new list (C8), and edges between tools (C7, C9)."""
+"""The tool catalog: the changes in a server's new list, and edges between tools."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,4 @@
-"""The pool of upstream MCP servers: one connection to each configured server, shared by all calls
-(F7)."""
+"""The pool of upstream MCP servers: one connection to each configured one, for all calls."""
 
 import asyncio
 import logging

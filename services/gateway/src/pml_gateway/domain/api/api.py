@@ -1,4 +1,4 @@
-"""Requests to execute and their responses, the same over REST and MCP (F2)."""
+"""Requests to execute and their responses, the same over REST and MCP."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The approver: the holder of the approver's key, who alone may decide approvals (F4)."""
+"""The approver: the holder of the approver's key, who alone may decide approvals."""
 
 import hashlib
 import hmac

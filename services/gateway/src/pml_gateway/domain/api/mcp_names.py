@@ -1,4 +1,4 @@
-"""Tool names that MCP clients accept: `[A-Za-z0-9_-]{1,64}` (F1)."""
+"""Tool names that MCP clients accept: `[A-Za-z0-9_-]{1,64}`."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Host and Origin checks: no web page of another site may call the gateway (F9)."""
+"""Host and Origin checks: no web page of another site may call the gateway."""
 
 import re
 from collections.abc import Collection, Sequence

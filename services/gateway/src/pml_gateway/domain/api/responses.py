@@ -1,4 +1,4 @@
-"""Responses to the callers of workflows (F2)."""
+"""Responses to the callers of workflows."""
 
 from typing import Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""REST views of workflows, approvals and servers (F8)."""
+"""REST views of workflows, approvals and servers."""
 
 from collections.abc import Sequence
 from typing import Literal

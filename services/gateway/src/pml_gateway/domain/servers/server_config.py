@@ -1,4 +1,4 @@
-"""The `mcpServers` file: the configured MCP servers and their connections (F7)."""
+"""The `mcpServers` file: the configured MCP servers and their connections."""
 
 import json
 import re

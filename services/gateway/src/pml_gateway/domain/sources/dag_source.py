@@ -1,4 +1,4 @@
-"""Compiles a DAG of tool calls to a program, which then runs like any other (B9).
+"""Compiles a DAG of tool calls to a program, which then runs like any other.
 
 Tasks that depend on nothing are the first layer, those that depend on them alone the second, and so
 on. The calls of a layer are made in parallel.

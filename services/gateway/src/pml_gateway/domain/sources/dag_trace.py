@@ -1,4 +1,4 @@
-"""A run as a DAG: dependencies from the times of its calls, references from their values (B9)."""
+"""A run as a DAG: dependencies from the times of its calls, references from their values."""
 
 import json
 import re

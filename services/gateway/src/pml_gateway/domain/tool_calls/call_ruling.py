@@ -1,4 +1,4 @@
-"""Rulings on tool calls of a run (B7): the gateway's enforcement of its grant."""
+"""Rulings on tool calls of a run: the gateway's enforcement of its grant."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

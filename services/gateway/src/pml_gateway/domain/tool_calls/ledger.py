@@ -1,4 +1,4 @@
-"""The call ledger: decides on a tool call that may have been made before (B6)."""
+"""The call ledger: decides on a tool call that may have been made before."""
 
 import hashlib
 import json

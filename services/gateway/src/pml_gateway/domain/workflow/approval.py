@@ -1,4 +1,4 @@
-"""Checks of a person's decision on an approval (F4)."""
+"""Checks of a person's decision on an approval."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The signed permission of a run: issued from what was shown, extended by people (B7)."""
+"""The signed permission of a run: issued from what was shown, extended by people."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Approvals between the layers of a DAG (B8).
+"""Approvals between the layers of a DAG.
 
 The program of a DAG makes its calls in the order of its layers, each at one place: the n-th call
 site is the n-th task. A run parks between two layers if a tool of either is elevated: the policy

@@ -1,4 +1,4 @@
-"""Parked runs: at calls, or before a layer, that a person must approve (B7, B8, F4)."""
+"""Parked runs: at calls, or before a layer, that a person must approve."""
 
 from collections.abc import Sequence
 from itertools import zip_longest

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from pml_common.contracts.tool import JsonObject
 
 PREVIEW_LENGTH: Final = 240
-"""Characters (F3)."""
+"""Characters."""
 
 _MOST_PREVIEWED: Final = 20
 

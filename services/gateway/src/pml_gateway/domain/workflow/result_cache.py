@@ -1,4 +1,4 @@
-"""Conditions under which the result of an earlier run answers a call of a capability (B11).
+"""Conditions under which the result of an earlier run answers a call of a capability.
 
 The cache stores the workflow's id, not its result, which is stored once. The present policy, tools
 and capabilities decide whether it may be returned.

@@ -60,7 +60,7 @@ def run_command(
 
 
 def mocks_of(decision: Decision, dry_run: DryRun | None) -> dict[str, tuple[JsonValue, ...]]:
-    """Return the answers of each mocked tool (B10), in the order of its calls; the last repeats.
+    """Return the answers of each mocked tool, in the order of its calls; the last repeats.
 
     A list given by the caller is such a sequence: a tool that answers a list gets a list of lists.
     """

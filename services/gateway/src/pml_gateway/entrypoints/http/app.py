@@ -1,4 +1,4 @@
-"""The REST application: route → handler (F8)."""
+"""The REST application: route → handler."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

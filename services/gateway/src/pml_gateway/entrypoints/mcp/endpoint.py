@@ -1,4 +1,4 @@
-"""PML's own MCP server, which agents connect to: Streamable HTTP at `/mcp`, stateless (F1)."""
+"""PML's own MCP server, which agents connect to: Streamable HTTP at `/mcp`, stateless."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence

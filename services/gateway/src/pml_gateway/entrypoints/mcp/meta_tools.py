@@ -1,4 +1,4 @@
-"""The tools that PML itself offers over MCP: `pml_execute` and `pml_discover` (F2, D1).
+"""The tools that PML itself offers over MCP: `pml_execute` and `pml_discover`.
 
 To add one, write its arguments model, its handler and its MetaTool here, and list it in META_TOOLS.
 """

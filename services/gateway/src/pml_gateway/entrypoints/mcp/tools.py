@@ -1,5 +1,5 @@
 """MCP `tools/list` and `tools/call`: PML's own tools, and those of upstream servers under the
-policy (F1, A11)."""
+policy."""
 
 import asyncio
 from collections.abc import Iterable

@@ -197,3 +197,18 @@ async def raw_registry(folder: SocketFolder) -> AsyncGenerator["asyncio.Queue[Ra
         server.close()
         for end in met:
             end.close()
+
+
+@asynccontextmanager
+async def unanswered(
+    machine: Machine, timeout: float
+) -> AsyncGenerator[tuple[SocketQueries, RawEnd, asyncio.Task[ToolCatalog]]]:
+    """Send a request to a registry that reads it and does nothing. Yield the client, the registry's
+    end and the request."""
+    gateway = machine.queries("gateway")
+    async with raw_registry(machine.folder) as clients:
+        await gateway.look("registry")
+        end = await clients.get()
+        asking = asyncio.create_task(gateway.request(catalog.LIST_TOOLS, QUESTION, timeout=timeout))
+        await end.receive(Kind.REQUEST)
+        yield gateway, end, asking

@@ -13,6 +13,7 @@ from libs.pml_common.tests.support.sockets import (
     Machine,
     Registry,
     raw_registry,
+    unanswered,
 )
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
@@ -67,12 +68,7 @@ async def test_sockets_are_looked_for_more_seldom_than_queries_are_sent(
 async def test_a_request_whose_connection_is_lost_fails_at_once_and_is_not_sent_again(
     machine: Machine, sent: bytes
 ) -> None:
-    gateway = machine.queries("gateway")
-    async with raw_registry(machine.folder) as clients:
-        await gateway.look("registry")
-        end = await clients.get()
-        asking = asyncio.create_task(gateway.request(catalog.LIST_TOOLS, QUESTION, timeout=100))
-        await end.receive(Kind.REQUEST)
+    async with unanswered(machine, timeout=100) as (gateway, end, asking):
         end.send(sent)
         end.close()
         with pytest.raises(QueryFailed, match="the connection was lost") as failed:

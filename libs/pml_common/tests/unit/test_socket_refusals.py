@@ -17,7 +17,7 @@ from libs.pml_common.tests.support.sockets import (
     Registry,
     proven_client,
     raw_client,
-    raw_registry,
+    unanswered,
 )
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import QueryFailed
@@ -179,12 +179,7 @@ async def test_a_request_answered_by_garbage_runs_out_of_time(
     machine: Machine, garbage: bytes
 ) -> None:
     """The owner may be working on it, so it is not repeated elsewhere at once."""
-    gateway = machine.queries("gateway")
-    async with raw_registry(machine.folder) as clients:
-        await gateway.look("registry")
-        end = await clients.get()
-        asking = asyncio.create_task(gateway.request(catalog.LIST_TOOLS, QUESTION, timeout=0.2))
-        await end.receive(Kind.REQUEST)
+    async with unanswered(machine, timeout=0.2) as (gateway, end, asking):
         end.send(garbage)
         with pytest.raises(QueryFailed, match=r"no answer within 0\.2 s"):
             await asking

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
+from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable, Fenced
@@ -13,8 +14,9 @@ from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import CancelRun, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import CapabilityEnd, ToolEnd
 from pml_executor.adapters import bus_journal
-from pml_executor.adapters.memory_sandbox import MemoryPool
+from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.application.active_runs import ActiveRuns, RunStopped
 from pml_executor.domain import events
@@ -54,6 +56,25 @@ async def test_a_run_makes_no_more_appends_than_its_budget(code: str, budget: in
     fact = await finish(command, deps)
     assert fact.success
     assert len(await appends(bus, command)) == budget
+
+
+async def test_the_end_of_a_run_holds_each_result_once() -> None:
+    """As an entry, too, a result of 100 KB would not fit into a message."""
+    big = "x" * 100_000
+
+    async def echoing(api: ProgramApi, args: JsonObject) -> JsonValue:
+        return await api.call("n1", READ)
+
+    async def large(_: JsonObject) -> ToolOutcome:
+        return ToolOutcome(status="ok", result=big)
+
+    bus, command = MemoryBus(), reading("echoing")
+    pool = MemoryPool({"echoing": echoing})
+    fact = await finish(command, make_dependencies(bus, pool, MemoryTools({READ: large})))
+    assert (fact.result, [each.result for each in fact.task_results]) == (big, [big])
+    ends = [each for each in fact.entries if isinstance(each, ToolEnd | CapabilityEnd)]
+    assert [(each.success, each.result) for each in ends] == [(True, None)] * 2
+    assert bus.broker.payloads == {}
 
 
 async def test_a_call_that_only_reads_waits_for_no_append() -> None:

@@ -159,7 +159,7 @@ class RunFinished(JournalAppend):
 
     The path and the decisions are the program's own. `task_results` are all tool calls, those of
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
-    callers before callees.
+    callers before callees. Its `entries` have no results: they are in these.
     """
 
     entries: tuple[TraceEvent, ...] = ()

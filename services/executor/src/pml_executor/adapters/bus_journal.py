@@ -23,6 +23,7 @@ from pml_common.contracts.executor import (
 )
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.entry_queue import EntryQueue
+from pml_executor.domain.finished import without_results
 from pml_executor.domain.journal import RunJournal
 from pml_executor.domain.parking import parked_under
 from pml_executor.ports import JournalStore
@@ -238,6 +239,8 @@ class BusJournal(JournalStore):
         mark: ParkMark | None = None,
         finish: RunFinished | WorkflowParked | None = None,
     ) -> JournalAppend:
+        if isinstance(finish, RunFinished):
+            entries = without_results(entries)
         if finish is not None:
             return finish.model_copy(update={"entries": tuple(entries), "previous": self._last})
         self._appends += 1

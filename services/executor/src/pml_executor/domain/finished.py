@@ -46,6 +46,16 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
     )
 
 
+def without_results(entries: Sequence[TraceEvent]) -> tuple[TraceEvent, ...]:
+    """Return the entries that a run's end carries: their results are in the end itself."""
+    return tuple(
+        entry.model_copy(update={"result": None})
+        if isinstance(entry, ToolEnd | CapabilityEnd)
+        else entry
+        for entry in entries
+    )
+
+
 def task_results(entries: Sequence[TraceEvent]) -> tuple[TaskResult, ...]:
     """Return one result per started call, in order of the starts."""
     ends = {entry.trace_id: entry for entry in entries if isinstance(entry, ToolEnd)}

@@ -43,7 +43,7 @@ let last;
 for (let i = 0; i < {CALLS}; i++) {{ last = await mcp.pml_stub.echo({{ i }}); }}
 return last;
 """
-GOALS = {"P1": 1.0, "P2": 2.5, "P3": 4.0, "P5": 0.5, "P10": 100.0}
+GOALS = {"P1": 0.8, "P2": 2.5, "P3": 4.0, "P5": 0.8, "P10": 20.0}
 PROFILED = 60
 COLD = {"PML_EXECUTOR_POOL_SIZE": "0", "PML_EXECUTOR_POOL_MAX_RUNS": "1"}
 """No warm process, and no reuse."""

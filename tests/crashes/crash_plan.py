@@ -94,7 +94,8 @@ class CrashLog:
 
 
 class CommandRun:
-    """One handling of one command by this process."""
+    """One handling of one command by this process; `end` is how it ends, once it has stored
+    that."""
 
     def __init__(self, crash_log: CrashLog, workflow: UUID) -> None:
         self._diaries = crash_log
@@ -104,6 +105,7 @@ class CommandRun:
         self._signal = plan.signal
         self._crash_point = plan.at[self._number - 1] if self._number <= len(plan.at) else None
         self._done: Counter[str] = Counter()
+        self.end: str | None = None
         self._write(None, "begins")
 
     def next_action(self, what: str) -> "Action":

@@ -35,6 +35,8 @@ R = TypeVar("R", bound=Contract)
 ACK_WAIT_S = 2.0
 """Time without a heartbeat before redelivery; shorter than in production to save time."""
 CALL_ARRIVES_WITHIN_S = 10.0
+ENDS = {"parking": "parked", "finish": "done"}
+"""The end of a command run, by its last append."""
 NEVER_S = 3600.0
 """An executor dies with whatever nobody waited for, and its appends have the same numbers in every
 run."""
@@ -63,9 +65,7 @@ class CrashingBus(NatsBus):
             except BaseException as error:
                 command_run.finish(type(error).__name__)
                 raise
-            stored = await self.history(message.scope, message.entity, of=OWNER)
-            has_ended = isinstance(stored[-1].message, RunFinished)
-            command_run.finish("done" if has_ended else "parked")
+            command_run.finish(command_run.end or await self._end_of(message))
             return facts
 
         await super().consume(replace(consumer, ack_wait_s=ACK_WAIT_S, max_in_flight=1), logged)
@@ -79,6 +79,7 @@ class CrashingBus(NatsBus):
         action.reach("before")
         sequence = await super().publish(message)
         action.reach("after")
+        command_run.end = ENDS.get(what)
         return sequence
 
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
@@ -94,6 +95,11 @@ class CrashingBus(NatsBus):
         answer = await asking
         action.reach("after")
         return answer
+
+    async def _end_of(self, message: Message) -> str:
+        """The end of a command run that published nothing: its run has ended, or is parked."""
+        stored = await self.history(message.scope, message.entity, of=OWNER)
+        return ENDS["finish" if isinstance(stored[-1].message, RunFinished) else "parking"]
 
     async def _arrives(self, query: CallTool) -> None:
         """Wait until the tool has received the call."""

@@ -6,6 +6,7 @@ import signal
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from uuid import UUID
 
 from libs.pml_local.tests.support.harness import eventually
 from tests.crashes.crash_plan import NO_CRASH, CrashPlan, LogEntry
@@ -17,6 +18,7 @@ PROGRAM = "parking"
 LINGER_MS = 5000
 """Longer than the server's redelivery takes."""
 WITHIN_S = 60.0
+DIES_WITHIN_S = 10.0
 PARKED_QUESTION = 2
 """The approval after the one for the program itself."""
 PARKED_POINT = "parking 1: after"
@@ -95,6 +97,16 @@ def _parked(diary: Sequence[LogEntry]) -> LogEntry | None:
     return next((line for line in diary if line.what == "parked"), None)
 
 
+async def _died(crash_stack: CrashStack, workflow: UUID) -> bool:
+    """Whether the gateway has died, perhaps after it answered: it stores ends later."""
+    try:
+        return await eventually(
+            lambda: not crash_stack.crash_log.gateway_crash_pending(workflow), within=DIES_WITHIN_S
+        )
+    except AssertionError:
+        return False
+
+
 async def gateway_killed(crash_stack: CrashStack, point: str, baseline: Baseline) -> Result:
     """The gateway dies at this point of a run."""
     trial = Trial("parking gateway", (point,))
@@ -109,7 +121,7 @@ async def gateway_killed(crash_stack: CrashStack, point: str, baseline: Baseline
         await crash_stack.wait_until_done(workflow)
     except (TimeoutError, AssertionError) as error:
         return Result(trial, run, True, [f"it does not end: {error}"])
-    died = not crash_stack.crash_log.gateway_crash_pending(workflow)
+    died = await _died(crash_stack, workflow)
     return Result(
         trial, run, died, faults(await crash_stack.outcome(run, answer), baseline.outcome)
     )

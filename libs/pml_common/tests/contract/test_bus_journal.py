@@ -8,10 +8,11 @@ import pytest
 from libs.pml_common.tests.support.builders import after, run_finished
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
-from pml_common.bus import codec
+from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import BusError, BusUnavailable, Fenced, Overrun
 from pml_common.bus.port import Bus
+from pml_common.bus.run_journal import read_run
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.base import Message
@@ -102,6 +103,30 @@ async def test_every_type_of_append_is_behind_one_fence(harness: BusHarness) -> 
             await frozen.publish(after(seen, late))
     stored = await frozen.history(SCOPE, str(workflow), of="executor")
     assert [each.sequence for each in stored] == [seen, last]
+
+
+async def test_an_end_does_not_count_as_stored_for_another_message_with_its_id(
+    harness: BusHarness,
+) -> None:
+    """Its id can be computed, so anybody with the executor's credentials may have used it."""
+    executor, workflow = await harness.connect("executor"), uuid4()
+    first = after(0, entry(workflow))
+    end = after(await executor.publish(first), run_finished(SCOPE, workflow))
+    elsewhere = names.subject_of(catalog.RUN_FINISHED, SCOPE, str(uuid4()))
+    await harness.inject(Envelope(elsewhere, b"{}", {codec.MSG_ID: str(end.event_id)}))
+    with pytest.raises(Fenced):
+        await executor.publish(end)
+    assert await journal_of(executor, workflow) == [first]
+
+
+async def test_messages_of_unknown_types_are_foreign_and_count(harness: BusHarness) -> None:
+    executor, workflow = await harness.connect("executor"), uuid4()
+    seen = await executor.publish(after(0, entry(workflow)))
+    newer = names.subject_of(catalog.RUN_FINISHED, SCOPE, str(workflow)).replace(".v2.", ".v99.")
+    await harness.inject(Envelope(newer, b"{}", {codec.MSG_ID: "of the future"}))
+    run = await read_run(executor, SCOPE, workflow)
+    assert (run.last, run.fault, len(run.appends)) == (seen + 1, None, 1)
+    await executor.publish(after(run.last, entry(workflow)))
 
 
 async def test_an_append_is_heard_once_it_is_stored_and_a_refused_one_by_nobody(

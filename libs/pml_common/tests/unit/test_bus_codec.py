@@ -1,14 +1,16 @@
 """The wire format, and the disposition of deliveries."""
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from libs.pml_common.tests.support.builders import after, run_finished
 from pml_common.bus import codec
 from pml_common.bus.delivery import DeadLetter, Leave, Retry, dispose
-from pml_common.bus.errors import BusUnavailable, Fenced, Rejected, Retryable
+from pml_common.bus.errors import BusUnavailable, Fenced, NotBelieved, Rejected, Retryable
 from pml_common.bus.identity import SIGNATURE, all_services_identity
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -70,6 +72,17 @@ async def test_a_small_body_is_sent_inline() -> None:
     assert {**sealed.headers, SIGNATURE: ""} == {**told, SIGNATURE: ""}
     assert await codec.check_out(sealed.data, sealed.headers, shelf) == codec.encode(message)
     assert shelf.kept == {}
+
+
+async def test_an_end_behind_another_fence_than_its_own_is_not_believed() -> None:
+    """As one that is published again; the signature covers no headers."""
+    end = after(3, run_finished(SCOPE, uuid4()))
+    sealed = await codec.seal(end, {}, Shelf(), all_services_identity())
+    codec.require_own_fence(catalog.RUN_FINISHED, end, sealed)
+    again = replace(sealed, headers={**sealed.headers, codec.EXPECTED_LAST: "4"})
+    codec.require_authentic(catalog.RUN_FINISHED, again, all_services_identity())
+    with pytest.raises(NotBelieved, match="behind another fence"):
+        codec.require_own_fence(catalog.RUN_FINISHED, end, again)
 
 
 async def test_a_large_body_is_stored_once_however_often_it_is_sent() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pml_common.bus.memory import MemoryBus
+from pml_gateway.adapters import heard_ends
 from pml_gateway.adapters.heard_ends import HeardEnds
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.api.errors import Conflict
@@ -76,4 +77,31 @@ async def test_an_end_of_a_run_that_has_ended_is_not_heard() -> None:
     store, _, _, now = await running()
     ended = store.hear(now, finished(now, result=1))
     assert store.hear(ended, finished(now, result=2)) is ended
+    assert await store.get(SCOPE, now.workflow_id) == ended
+
+
+async def test_an_end_that_another_gateway_stored_or_contradicted_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, kept, _, now = await running()
+    ended = store.hear(now, finished(now, result=1))
+    monkeypatch.setattr(heard_ends, "FRESH_S", 0.0)
+    assert await store.get(SCOPE, now.workflow_id) == ended, "it is not stored yet"
+    other = replace(now, state="failed")
+    kept.kept[SCOPE, now.workflow_id] = other
+    assert await store.get(SCOPE, now.workflow_id) == other
+    assert store.latest(SCOPE, now.workflow_id) == other
+
+
+async def test_old_ends_are_forgotten_and_read_from_the_journal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, _, bus, now = await running()
+    end = finished(now, result=1)
+    await bus.publish(end)
+    ended = store.hear(now, end)
+    monkeypatch.setattr(heard_ends, "KEPT_S", 0.0)
+    another = workflow(key="another")
+    store.hear(replace(another, state="running"), finished(another))
+    assert store.latest(SCOPE, now.workflow_id) == now
     assert await store.get(SCOPE, now.workflow_id) == ended

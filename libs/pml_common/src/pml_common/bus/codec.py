@@ -108,6 +108,15 @@ def require_authentic(entry: MessageType[Message], envelope: Envelope, identity:
         raise NotBelieved(fault)
 
 
+def require_own_fence(entry: MessageType[Message], message: Message, envelope: Envelope) -> None:
+    """Raise Rejected unless a signed append was stored behind the fence that it names itself: the
+    signature does not cover the headers."""
+    if not entry.signed or not isinstance(message, JournalAppend):
+        return
+    if envelope.headers.get(EXPECTED_LAST) != str(message.previous):
+        raise NotBelieved("it was published again, behind another fence")
+
+
 def _is_behind_fence(envelope: Envelope) -> bool:
     address, headers = names.parse_subject(envelope.subject), envelope.headers
     journal = names.entity_filter(address.scope, address.entity, address.owner)

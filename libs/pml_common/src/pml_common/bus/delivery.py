@@ -188,8 +188,10 @@ class Receiver:
         try:
             message = await self._known(envelope)
         except Rejected as error:
-            is_forged = isinstance(error, NotBelieved)
-            raise Unreadable(envelope.subject, sequence, str(error), is_forged=is_forged) from error
+            is_foreign = isinstance(error, NotBelieved)
+            raise Unreadable(
+                envelope.subject, sequence, str(error), is_foreign=is_foreign
+            ) from error
         return None if message is None else StoredMessage(sequence, stored_at, message)
 
     async def _known(self, envelope: Envelope) -> Message | None:
@@ -199,7 +201,9 @@ class Receiver:
     async def open_signed(self, entry: MessageType[M], envelope: Envelope) -> M:
         """Verify the sender's signature and fence, and return the message. Raises Rejected."""
         codec.require_authentic(entry, envelope, self.identity)
-        return await self.open(entry.model, envelope)
+        message = await self.open(entry.model, envelope)
+        codec.require_own_fence(entry, message, envelope)
+        return message
 
     async def open_reply(self, query_type: QueryType[Q, R], query: Envelope, reply: Envelope) -> R:
         """Return the decoded reply to this query. Raises QueryFailed if it cannot be read, or its

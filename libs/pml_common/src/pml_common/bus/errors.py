@@ -67,14 +67,19 @@ class NotBelieved(Rejected):
 
 
 class Unreadable(BusError):
-    """A stored message cannot be read, or is missing: the history is incomplete. `is_forged`: its
-    sender did not publish it."""
+    """A stored message cannot be read, or is missing: the history is incomplete. A message that
+    `is_foreign` is no part of it: its sender did not publish it, or its type is unknown here."""
 
-    def __init__(self, subject: str, sequence: int, why: str, *, is_forged: bool = False) -> None:
+    def __init__(self, subject: str, sequence: int, why: str, *, is_foreign: bool = False) -> None:
         super().__init__(f"{subject} message {sequence} cannot be read: {why}")
         self.sequence = sequence
         self.why = why
-        self.is_forged = is_forged
+        self.is_foreign = is_foreign
+
+
+def of_unknown_type(subject: str, sequence: int) -> Unreadable:
+    """Build the error of a message whose type, or version, is in no catalog here."""
+    return Unreadable(subject, sequence, "its type is unknown here", is_foreign=True)
 
 
 class MessageLost(Unreadable, Rejected):

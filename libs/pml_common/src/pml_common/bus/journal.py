@@ -14,7 +14,7 @@ from pml_common.bus import names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors, subscribe
 from pml_common.bus.delivery import Receiver
-from pml_common.bus.errors import BusUnavailable, Unreadable
+from pml_common.bus.errors import BusUnavailable, Unreadable, of_unknown_type
 from pml_common.bus.port import EventsOf, Journal, StoredMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -115,7 +115,9 @@ class NatsJournal(Journal):
             except Unreadable as error:
                 found.append(error)
             else:
-                found += [] if record is None else [record]
+                headers = stored.headers or {}
+                subject, sequence = headers["Nats-Subject"], int(headers["Nats-Sequence"])
+                found.append(record or of_unknown_type(subject, sequence))
         return found
 
     async def fetch(self, stream: str, sequence: int) -> Envelope | None:

@@ -17,7 +17,14 @@ from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import DeadLetterEntry, DeadLetterReader, build_dead_letter
 from pml_common.bus.delivery import Disposition, Receiver, no_reply
-from pml_common.bus.errors import BusError, BusUnavailable, NoResponder, QueryFailed, Unreadable
+from pml_common.bus.errors import (
+    BusError,
+    BusUnavailable,
+    NoResponder,
+    QueryFailed,
+    Unreadable,
+    of_unknown_type,
+)
 from pml_common.bus.identity import Identity, all_services_identity
 from pml_common.bus.memory_batches import MemoryBatches
 from pml_common.bus.memory_broker import MemoryBroker, MemoryPayloads, Replica, Stored
@@ -132,7 +139,7 @@ class MemoryBus(Bus):
             except Unreadable as error:
                 found.append(error)
             else:
-                found += [] if record is None else [record]
+                found.append(record or of_unknown_type(stored.envelope.subject, stored.sequence))
         return found
 
     async def _record(self, stored: Stored) -> StoredMessage | None:

@@ -58,6 +58,8 @@ class Stream:
                 raise Fenced(envelope.subject, expected)
         message_id = envelope.headers[codec.MSG_ID]
         if message_id in self.by_id:
+            if codec.EXPECTED_LAST in headers:
+                raise Fenced(envelope.subject, int(headers[codec.EXPECTED_LAST]))
             return self.by_id[message_id]
         self.last += 1
         stored = Stored(self.last, now, envelope)

@@ -50,11 +50,10 @@ class NatsPublisher(Publisher):
                     raise _refused(subject, expected_last, error.description) from error
                 raise
             if ack.get("duplicate") and expected_last is not None:
-                # A single server checks the expectation before it looks for duplicates; a cluster
-                # answers with what another process has stored for the same cause meanwhile.
-                last = await self._js.get_last_msg(ack["stream"], headers[codec.EXPECTED_ON])
-                if last.seq != expected_last:
-                    raise Fenced(subject, expected_last)
+                # A message with this id was stored before, perhaps by another process or a forger:
+                # only the journal tells. A single server checks the expectation first, a cluster
+                # looks for duplicates first.
+                raise Fenced(subject, expected_last)
         return ack["seq"]
 
     async def _stored(self, subject: str, data: bytes, headers: dict[str, str]) -> "_Ack":

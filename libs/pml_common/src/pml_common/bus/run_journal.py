@@ -53,7 +53,7 @@ async def read_run(journal: Journal, scope: Scope, workflow_id: UUID) -> StoredR
             if gap is not None:
                 broken.append(Unreadable(subjects_of(scope, workflow_id), each.sequence, gap))
             appends.append((each.sequence, each.message))
-        elif isinstance(each, Unreadable) and not each.is_forged:
+        elif isinstance(each, Unreadable) and not each.is_foreign:
             broken.append(each)
         before = each.sequence
     return StoredRun(tuple(appends), before, broken[0] if broken else None)

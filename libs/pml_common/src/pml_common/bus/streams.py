@@ -88,7 +88,7 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
 def _republished(subjects: list[str]) -> api.RePublish:
     """Configure that a stream's messages are heard once they are stored."""
     [published] = subjects
-    return api.RePublish(src=published, dest=names.stored_subject(published), headers_only=False)
+    return api.RePublish(src=published, dest=names.stored_subject(published))
 
 
 def stream_names() -> list[str]:

@@ -1,10 +1,11 @@
 """Workflows as they are with the ends of runs that are not stored in Postgres yet."""
 
-from collections import OrderedDict
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 from uuid import UUID
 
 from typing_extensions import override
@@ -15,19 +16,26 @@ from pml_common.contracts import catalog
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
+from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, summary_of
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.ports import EndHearingStore, EndStep, Taken, WorkflowStore
 
 _MOST = 1024
+FRESH_S = 2.0
+"""Time for which an end counts as not stored yet, without a look into the store."""
+KEPT_S = 60.0
+"""Time after which an end is forgotten: the journal has it, if the store still does not."""
+_LOOK_S = 1.0
 
 
 @dataclass(frozen=True)
 class _Heard:
-    """A workflow after its run's end."""
+    """A workflow after its run's end, heard at `at` on the monotonic clock."""
 
     workflow: Workflow
     run: RunFinished
+    at: float
 
 
 class HeardEnds(EndHearingStore):
@@ -38,15 +46,15 @@ class HeardEnds(EndHearingStore):
         self._store = store
         self._journal = journal
         self._step = step
-        self._heard: OrderedDict[tuple[Scope, UUID], _Heard] = OrderedDict()
+        self._heard: dict[tuple[Scope, UUID], _Heard] = {}
 
     def hear(self, before: Workflow, run: RunFinished) -> Workflow:
         """Remember the end of a run until it is stored, and return the workflow after it."""
         after = self._step(before, run)
         if after is not before:
-            self._heard[run.scope, run.workflow_id] = _Heard(after, run)
-            if len(self._heard) > _MOST:
-                self._heard.popitem(last=False)
+            end = run.model_copy(update={"entries": run.entries[-1:]})
+            self._heard[run.scope, run.workflow_id] = _Heard(after, end, monotonic())
+            self._forget_old()
         return after
 
     @override
@@ -84,14 +92,23 @@ class HeardEnds(EndHearingStore):
     @override
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         heard = self._heard.get((scope, workflow_id))
+        if heard is not None and monotonic() - heard.at < FRESH_S:
+            return heard.workflow
+        try:
+            stored = await self._store.get(scope, workflow_id)
+        except StorageUnavailable:
+            if heard is None:
+                raise
+            return heard.workflow
+        if stored is None or stored.state != "running":
+            self._heard.pop((scope, workflow_id), None)
+            return stored
         if heard is not None:
             return heard.workflow
-        stored = await self._store.get(scope, workflow_id)
-        if stored is None or stored.state != "running":
-            return stored
         last = None
-        with suppress(BusError):  # then the run goes on, as far as is known
-            last = await self._journal.last_of(catalog.RUN_FINISHED, scope, str(workflow_id))
+        with suppress(BusError, TimeoutError):  # then the run goes on, as far as is known
+            async with asyncio.timeout(_LOOK_S):
+                last = await self._journal.last_of(catalog.RUN_FINISHED, scope, str(workflow_id))
         if last is None or not isinstance(last.message, RunFinished):
             return stored
         return self.hear(stored, last.message)
@@ -113,6 +130,14 @@ class HeardEnds(EndHearingStore):
     @override
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
         return await self._store.due(now, limit)
+
+    def _forget_old(self) -> None:
+        oldest = monotonic() - KEPT_S
+        while self._heard:
+            first = next(iter(self._heard))
+            if self._heard[first].at > oldest and len(self._heard) <= _MOST:
+                return
+            del self._heard[first]
 
     def _now(self, stored: Workflow) -> Workflow:
         heard = self._heard.get((stored.scope, stored.workflow_id))

@@ -100,7 +100,7 @@ class ResultCache:
         if kept is None or not kept.is_valid(self.now()):
             return "miss", None
         workflow = await self.store.get(record.scope, kept.workflow_id)
-        if workflow is None or workflow.analysis is None:
+        if workflow is None or workflow.analysis is None or workflow.state != "succeeded":
             return "miss", None
         why_not = outdated(workflow.analysis, record, await self._present(workflow.analysis))
         if why_not is not None:

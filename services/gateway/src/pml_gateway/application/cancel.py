@@ -29,6 +29,7 @@ class Cancellations:
             require_open(workflow)
             return self.workflows.advance(workflow, cancelled)
 
+        await self.workflows.known(caller.scope, workflow_id)  # it may have ended a moment ago
         after = await self.workflows.step(caller.scope, workflow_id, step)
         if after is None:
             raise no_such_workflow(caller.scope, workflow_id)

@@ -32,8 +32,9 @@ UNDER_WAY = ("requested", "running")
 class WorkflowService:
     """Accepts workflows, takes their steps and waits for their ends.
 
-    Nothing follows from a step before it is stored. After that the run is cached, so that its first
-    tool call need not read the store; effects are published and waiting callers notified last.
+    Nothing follows from a step before it is stored, but the answer to an end that its journal has.
+    After that the run is cached, so that its first tool call need not read the store; effects are
+    published and waiting callers notified last.
     """
 
     store: EndHearingStore
@@ -92,7 +93,8 @@ class WorkflowService:
         if not self.notifier.is_awaited(run.scope, str(run.workflow_id)):
             return
         before = self.store.latest(run.scope, run.workflow_id)
-        before = before or await self.store.get(run.scope, run.workflow_id)
+        if before is None or before.state != "running":
+            before = await self.store.get(run.scope, run.workflow_id)
         if before is not None:
             self.notifier.notify(self.store.hear(before, run))
 

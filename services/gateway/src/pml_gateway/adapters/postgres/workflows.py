@@ -150,7 +150,7 @@ class PostgresWorkflowStore(WorkflowStore):
         """Take the steps on cached workflows, else on the stored ones, in one statement; those of
         workflows that took another step since are repeated."""
         left, ended = {(run.scope, run.workflow_id): run for run in runs}, list[Workflow]()
-        known = {key: cached for key in left if (cached := self._cache.take(*key)) is not None}
+        known = {key: cached for key in left if (cached := self._cache.find(*key)) is not None}
         async with connection(self._pool) as conn:
             for _ in range(_MOST_ATTEMPTS):
                 known |= await _read(conn, [key for key in left if key not in known])
@@ -159,6 +159,8 @@ class PostgresWorkflowStore(WorkflowStore):
                 stored = await _store_ends(conn, [(after[key], known[key]) for key in changed])
                 done = [key for key in known if key not in changed or key in stored]
                 ended += [after[key] for key in done]
+                for key in done:
+                    self._cache.take(*key)
                 if not (left := {key: left[key] for key in changed if key not in stored}):
                     return ended
                 known = {}

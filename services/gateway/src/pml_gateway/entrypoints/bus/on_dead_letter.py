@@ -23,12 +23,13 @@ async def on_dead_letter(
     journal: Journal,
     now: Callable[[], datetime],
 ) -> Sequence[Message]:
-    """End the workflow, with what its journal records; a repetition changes nothing."""
+    """End the workflow, with what its journal records; a repetition changes nothing. An end that
+    the journal has, though it could not be stored, is stored now."""
     if dead.consumer not in CONSUMERS:
         return ()
     workflow_id = UUID(dead.entity)
     before = await store.get(dead.scope, workflow_id)
-    if before is None or before.finished_at is not None:
+    if before is None:
         return ()
     seen: JournalSeen | None = None
     if before.state == "running":

@@ -33,4 +33,5 @@ async def on_due(
         return workflows.advance(workflow, due)
 
     for scope, workflow_id in await store.due(at, _MOST_AT_ONCE):
+        await workflows.known(scope, workflow_id)  # an end that the journal has is stored first
         await workflows.step(scope, workflow_id, step)

@@ -85,7 +85,21 @@ FROM unnest($1::text[], $2::text[], $3::uuid[]) AS wanted(org, project, workflow
 JOIN workflow_now USING (org, project, workflow_id)
 
 -- name: end-workflows
--- The ends of runs, in one statement; rows that took another step since their revision stay.
+-- The ends of runs, in one statement; rows that took another step since their revision stay. Rows
+-- are locked in one order.
+WITH ended AS (
+    SELECT *
+    FROM unnest(
+        $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::text[], $6::json[], $7::json[],
+        $8::json[], $9::timestamptz[]
+    ) AS ended(org, project, workflow_id, revision, state, run, result, error, finished_at)
+), held AS (
+    SELECT workflow.org, workflow.project, workflow.workflow_id
+    FROM workflow
+    JOIN ended USING (org, project, workflow_id, revision)
+    ORDER BY workflow.org, workflow.project, workflow.workflow_id
+    FOR UPDATE OF workflow
+)
 UPDATE workflow
 SET
     state = ended.state,
@@ -95,12 +109,10 @@ SET
     due_at = NULL,
     finished_at = ended.finished_at,
     revision = workflow.revision + 1
-FROM unnest(
-    $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::text[], $6::json[], $7::json[],
-    $8::json[], $9::timestamptz[]
-) AS ended(org, project, workflow_id, revision, state, run, result, error, finished_at)
+FROM ended
+JOIN held USING (org, project, workflow_id)
 WHERE workflow.org = ended.org AND workflow.project = ended.project
-    AND workflow.workflow_id = ended.workflow_id AND workflow.revision = ended.revision
+    AND workflow.workflow_id = ended.workflow_id
 RETURNING workflow.org, workflow.project, workflow.workflow_id
 
 -- name: hold-workflow

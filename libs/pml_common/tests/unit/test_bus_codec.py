@@ -75,7 +75,7 @@ async def test_a_small_body_is_sent_inline() -> None:
 
 
 async def test_an_end_behind_another_fence_than_its_own_is_not_believed() -> None:
-    """As one that is published again; the signature covers no headers."""
+    """A signature covers no headers, so that of one that is published again holds, too."""
     end = after(3, run_finished(SCOPE, uuid4()))
     sealed = await codec.seal(end, {}, Shelf(), all_services_identity())
     codec.require_own_fence(catalog.RUN_FINISHED, end, sealed)

@@ -59,7 +59,7 @@ async def test_a_run_makes_no_more_appends_than_its_budget(code: str, budget: in
 
 
 async def test_the_end_of_a_run_holds_each_result_once() -> None:
-    """As an entry, too, a result of 100 KB would not fit into a message."""
+    """Twice, a result of 100 KB would not fit into a message."""
     big = "x" * 100_000
 
     async def echoing(api: ProgramApi, args: JsonObject) -> JsonValue:

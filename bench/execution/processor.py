@@ -67,13 +67,18 @@ def _tree(pid: int) -> float:
     return _used_by(pid).ended + sum(one.own + one.ended for one in used)
 
 
+def whole(pid: int) -> float:
+    """CPU milliseconds of a process and all its current and former descendants."""
+    return own(pid) + _tree(pid)
+
+
 def snapshot(
     stack: Stack, replicas: Mapping[str, int] = MappingProxyType({})
 ) -> Mapping[str, float]:
     """CPU milliseconds so far of each part, of further replicas (name: pid), of the sandboxes, of
     the gateway's tool servers if there are any, and of this process (the callers)."""
     found = {name: own(part.pid) for name, part in stack.parts.items()}
-    found["postgres"] += _tree(stack.pid_of("postgres"))
+    found["postgres"] = whole(stack.pid_of("postgres"))
     found["sandboxes"] = _tree(stack.pid_of("executor"))
     if tool_servers := _tree(stack.pid_of("gateway")):
         found["tool servers"] = tool_servers

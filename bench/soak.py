@@ -119,6 +119,9 @@ def show(soak: Soak) -> None:
     _growth("streams, bytes per workflow", start.stream_bytes, end.stream_bytes, count)
     _growth("streams, messages per workflow", start.stream_messages, end.stream_messages, count)
     _growth("tables, bytes per workflow", start.table_bytes, end.table_bytes, count)
+    print("Postgres per workflow")
+    for name, done in end.postgres.items():
+        print(f"  {name:<32}{(done - start.postgres[name]) / count:10.2f}")
     for fault in soak.faults:
         print(f"FAILED: {fault}")
 

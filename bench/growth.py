@@ -1,4 +1,4 @@
-"""Workflows a second with one and with two executors, and with one and with two gateways.
+"""Workflows a second with one and with two executors, and with one, two and three gateways.
 
 For each stack: workflows a second, the CPU of each part, and the bound. That is the cores, where
 they are nearly full; a service, where its one Python process nearly fills a core; else waiting, for
@@ -24,15 +24,17 @@ from execution.replicas import replica
 from execution.throughput import CORES, saturate, two_cores
 
 from pml_local.composition import IN_FLIGHT_VARIABLE
+from pml_local.services import GATEWAY
 from pml_local.stack import Stack
 
 STACKS: Mapping[str, Sequence[str]] = {
     "one of each": (),
-    "2 executors": ("executor",),
-    "2 gateways": ("gateway",),
-    "2 of both": ("executor", "gateway"),
+    "2 executors": ("executor 2",),
+    "2 gateways": ("gateway 2",),
+    "3 gateways": ("gateway 2", "gateway 3"),
+    "2 of both": ("executor 2", "gateway 2"),
 }
-"""The services of which a second process runs."""
+"""Processes besides those of the stack, each with its service's name first."""
 CALLERS, SECONDS = 12, 8.0
 FULL = 0.85
 """Share of a core, or of all, from which it counts as full: switching leaves gaps."""
@@ -74,17 +76,16 @@ class Bench:
         self._http = http
         self._callers = callers
         self._seconds = seconds
+        self._env = in_flight(callers)
 
-    async def measure(self, name: str, doubled: Sequence[str]) -> Growth:
-        """Measure with a second process of some services."""
+    async def measure(self, name: str, further: Sequence[str]) -> Growth:
+        """Measure with further processes of some services."""
         async with AsyncExitStack() as running:
             gateways, replicas = [self._http], dict[str, int]()
-            for service in doubled:
-                other = await running.enter_async_context(
-                    replica(self._stack, service, in_flight(self._callers))
-                )
-                replicas[other.name] = other.pid
-                if service == "gateway":
+            for process in further:
+                other = await running.enter_async_context(replica(self._stack, process, self._env))
+                replicas[process] = other.pid
+                if other.service == GATEWAY:
                     gateways.append(await running.enter_async_context(caller_of(other.url)))
             load = await saturate(
                 self._stack,
@@ -128,7 +129,7 @@ async def main() -> None:
     ):
         async with asked(Path(folder) / "data", in_flight(wanted.callers)) as (stack, http):
             bench = Bench(stack, http, wanted.callers, wanted.seconds)
-            found = [await bench.measure(name, doubled) for name, doubled in STACKS.items()]
+            found = [await bench.measure(name, further) for name, further in STACKS.items()]
     if wanted.json:
         print(json.dumps([{**asdict(each), "bound": each.bound} for each in found]))
     else:

@@ -4,7 +4,8 @@ Streams: an awaited publish of one message, on one server and on three, with eac
 Postgres: one committed insert, with and without waiting for the disk, and rows in batches. For
 each: p50 and CPU one at a time, then operations a second and CPU from many senders. CPU is that of
 all servers together, and of the sender (this process). All servers are on this machine: times show
-no network, and the sender's process is full before the servers are.
+no network, and the sender's process may be full before the servers are. Last, the memory that a
+server needs for each subject of a stream.
 `uv run python bench/units.py [--seconds S] [--json]`
 """
 
@@ -20,6 +21,7 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from time import perf_counter, process_time
+from uuid import uuid4
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
@@ -44,6 +46,7 @@ from pml_local.ports import free_port
 ALONE, SENDERS, SECONDS, BATCH = 300, 32, 3.0, 50
 BODY = b"x" * 2700
 """About what a workflow with one call stores in a stream (bench/soak.py)."""
+SUBJECTS, FIRST_SUBJECTS, FLUSHED = 100_000, 25_000, 1000
 NATS = ((1, "2m"), (1, "always"), (3, "2m"), (3, "always"))
 DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 _TABLE = "CREATE TABLE unit (id bigserial PRIMARY KEY, body bytea NOT NULL)"
@@ -155,6 +158,29 @@ async def stream_unit(folder: Path, size: int, sync: str, seconds: float) -> Uni
             await client.close()
 
 
+async def subject_bytes(folder: Path) -> float:
+    """Memory of a server for each subject of a stream with one message, without what it needs for
+    the first ones."""
+    memory: list[int] = []
+    async with nats_servers(folder, 1, "2m") as (url, [pid]):
+        client = Client()
+        await client.connect(url)
+        try:
+            config = api.StreamConfig(name="UNIT", subjects=["unit.>"])
+            await JetStreamContext(client).add_stream(config)  # pyright: ignore[reportUnknownMemberType]
+            for number in range(SUBJECTS):
+                if number % FLUSHED == 0:
+                    await client.flush(30)
+                if number == FIRST_SUBJECTS:
+                    memory.append(psutil.Process(pid).memory_info().rss)
+                await client.publish(f"unit.{uuid4()}", BODY)
+            await client.flush(30)
+            memory.append(psutil.Process(pid).memory_info().rss)
+        finally:
+            await client.close()
+    return (memory[1] - memory[0]) / (SUBJECTS - FIRST_SUBJECTS)
+
+
 async def postgres_units(folder: Path, seconds: float) -> list[Unit]:
     """Measure inserts, on a connection for each sender."""
     async with running_postgres(folder, **DURABLE) as server, AsyncExitStack() as opened:
@@ -180,7 +206,7 @@ async def postgres_units(folder: Path, seconds: float) -> list[Unit]:
         return [waiting, await measured("insert, without waiting", insert), batched]
 
 
-def show(units: Sequence[Unit]) -> None:
+def show(units: Sequence[Unit], each_subject: float) -> None:
     """Print the results for people."""
     print(f"{'':<32}{'alone, ms':^24}{f'{SENDERS} senders':^24}")
     print(f"{'':<32}{'p50':>8}{'server':>8}{'sender':>8}{'a second':>10}{'server':>8}{'sender':>8}")
@@ -190,6 +216,7 @@ def show(units: Sequence[Unit]) -> None:
             f"{unit.alone.sender:8.3f}{unit.per_second:10.0f}{unit.loaded.server:8.3f}"
             f"{unit.loaded.sender:8.3f}"
         )
+    print(f"memory of a server for each subject: {each_subject:.0f} bytes")
 
 
 async def main() -> None:
@@ -203,12 +230,15 @@ async def main() -> None:
         for size, sync in NATS:
             with tempfile.TemporaryDirectory(prefix="pml-bench-") as folder:
                 units.append(await stream_unit(Path(folder), size, sync, wanted.seconds))
+        with tempfile.TemporaryDirectory(prefix="pml-bench-") as folder:
+            each_subject = await subject_bytes(Path(folder))
         with reachable_folder() as folder:
             units += await postgres_units(folder, wanted.seconds)
     if wanted.json:
-        print(json.dumps([asdict(unit) for unit in units]))
+        found = [asdict(unit) for unit in units]
+        print(json.dumps({"units": found, "bytes_per_subject": each_subject}))
     else:
-        show(units)
+        show(units, each_subject)
 
 
 if __name__ == "__main__":

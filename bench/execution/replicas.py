@@ -18,7 +18,7 @@ from pml_local.stack import Stack
 class Replica:
     """A further process of a service."""
 
-    name: str
+    service: str
     pid: int
     port: int
 
@@ -29,16 +29,18 @@ class Replica:
 
 
 @asynccontextmanager
-async def replica(stack: Stack, service: str, env: Mapping[str, str]) -> AsyncGenerator[Replica]:
-    """Run another process of a service, ready to work, until the context exits."""
+async def replica(stack: Stack, name: str, env: Mapping[str, str]) -> AsyncGenerator[Replica]:
+    """Run another process of a service, ready to work, until the context exits; its name is the
+    service's and a number."""
+    service = name.partition(" ")[0]
     [spec] = [each for each in pml_services() if each.name == service]
     given = {**os.environ, **STUB, **env, **stack.credentials(service)}
     if spec.stores:
         given["PML_POSTGRES_DSN"] = stack.postgres_dsn
-    named = replace(spec, name=f"{service} 2")
+    named = replace(spec, name=name)
     part = Service(named, free_port(), DataFolder(stack.home), lambda: given)
     process = await start_on_free_port(part)
     try:
-        yield Replica(part.name, process.pid, part.port)
+        yield Replica(service, process.pid, part.port)
     finally:
         await process.stop()

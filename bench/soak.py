@@ -101,7 +101,8 @@ class Soak:
 def show(soak: Soak) -> None:
     """Print the result for people."""
     start, first, settled, end = (soak.samples[number] for number in (0, 1, FIFTH, -1))
-    print(f"memory, MiB, after {first.workflows}, {settled.workflows} and {end.workflows}")
+    counts = f"{first.workflows}, {settled.workflows} and {end.workflows}"
+    print(f"memory, MiB, after {counts}, and growth from the second to the third")
     for name, mib in sorted(end.memory_mib.items()):
         early = first.memory_mib[name], settled.memory_mib[name]
         print(f"  {name:<32}{early[0]:8.1f}{early[1]:8.1f}{mib:8.1f}{mib - early[1]:+8.1f}")

@@ -58,14 +58,15 @@ class Growth:
     @property
     def bound(self) -> str:
         """The resource that is full."""
-        used = f"{self.cores_in_use:.2f} of {CORES} cores in use"
+        others = max(0.0, self.cores_in_use - sum(self.cores.values()))
+        used = f"{self.cores_in_use:.2f} of {CORES} cores in use, {others:.2f} by other work"
         if self.cores_in_use >= FULL * CORES:
-            return f"the cores, {used}"
+            return f"the cores ({used})"
         alone = {name: busy for name, busy in self.cores.items() if name not in _SEVERAL_CORES}
         name, busy = max(alone.items(), key=lambda pair: pair[1])
         if busy >= FULL:
             return f"{name}, {busy:.2f} of its one core"
-        return f"waiting: {used}, of one process most by {name}, {busy:.2f}"
+        return f"waiting ({used}; of one process most by {name}, {busy:.2f})"
 
 
 class Bench:

@@ -38,11 +38,14 @@ from pml_executor.settings import PoolMode
 from pml_local.stack import Stack
 
 CALLS = 200
-MANY = f"""
-let last;
-for (let i = 0; i < {CALLS}; i++) {{ last = await mcp.pml_stub.echo({{ i }}); }}
-return last;
-"""
+
+
+def in_turn(call: str, calls: int = CALLS) -> str:
+    """Build a program that makes a call many times; `i` is the number of the round."""
+    return f"let last;\nfor (let i = 0; i < {calls}; i++) {{ last = await {call}; }}\nreturn last;"
+
+
+MANY = in_turn("mcp.pml_stub.echo({ i })")
 GOALS = {"P1": 0.8, "P2": 2.5, "P3": 4.0, "P5": 0.8, "P10": 20.0}
 PROFILED = 60
 COLD = {"PML_EXECUTOR_POOL_SIZE": "0", "PML_EXECUTOR_POOL_MAX_RUNS": "1"}
@@ -147,9 +150,9 @@ async def one_by_one(http: Http) -> float:
     return p50(await timed(RUNS, lambda: execute(http, CODE)))
 
 
-async def call_to_call(http: Http) -> Sequence[float]:
+async def call_to_call(http: Http, program: str = MANY) -> Sequence[float]:
     """Seconds between the starts of consecutive calls in one long run."""
-    workflow = (await execute(http, MANY))["workflowId"]
+    workflow = (await execute(http, program))["workflowId"]
 
     async def learned() -> list[Json] | None:
         return (await http.get(f"/api/workflows/{workflow}/trace")).json()["traces"]

@@ -13,19 +13,30 @@ from pml_local.stack import Stack, embedded_stack
 
 Json = dict[str, object]
 Http = httpx2.AsyncClient
-_STUB = {"PML_GATEWAY_STUB_TOOLS": "true"}
+STUB = {"PML_GATEWAY_STUB_TOOLS": "true"}
+_KEPT_OPEN = httpx2.Limits(max_keepalive_connections=None)
+"""A connection for each caller, however many there are."""
 
 
 @asynccontextmanager
-async def asked(home: Path, env: Mapping[str, str]) -> AsyncGenerator[tuple[Stack, Http]]:
-    """Run a stack whose analyzer knows the stub tool inside the gateway."""
-    options = StackOptions(home=home, gateway_port=free_port(), env={**_STUB, **env})
-    async with (
-        embedded_stack(options) as stack,
-        httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
-    ):
-        await eventually(lambda: _known(http), within=20.0)
+async def asked(
+    home: Path, env: Mapping[str, str], mcp_servers: Path | None = None
+) -> AsyncGenerator[tuple[Stack, Http]]:
+    """Run a stack whose analyzer knows the stub tool inside the gateway, and the tools of the
+    servers in an `mcpServers` file."""
+    options = StackOptions(
+        home=home, gateway_port=free_port(), mcp_servers=mcp_servers, env={**STUB, **env}
+    )
+    async with embedded_stack(options) as stack, caller_of(stack.url) as http:
         yield stack, http
+
+
+@asynccontextmanager
+async def caller_of(url: str) -> AsyncGenerator[Http]:
+    """Connect to a gateway, once the stub tool is known."""
+    async with httpx2.AsyncClient(base_url=url, timeout=60.0, limits=_KEPT_OPEN) as http:
+        await eventually(lambda: _known(http), within=20.0)
+        yield http
 
 
 async def ask(http: Http, code: str, timeout_s: float | None = None) -> Json:

@@ -33,6 +33,11 @@ def p50(seconds: Sequence[float]) -> float:
     return statistics.median(seconds) * 1000
 
 
+def p95(seconds: Sequence[float]) -> float:
+    """95th percentile in milliseconds."""
+    return sorted(seconds)[int(len(seconds) * 0.95)] * 1000
+
+
 async def timed(times: int, action: Callable[[], Awaitable[object]]) -> list[float]:
     """Seconds of each of `times` sequential calls."""
     found: list[float] = []

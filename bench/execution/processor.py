@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
@@ -36,6 +37,17 @@ def own(pid: int) -> float:
     return _used_by(pid).own
 
 
+def busy_s() -> float:
+    """Seconds for which the cores of this process were not idle so far, summed; those that the host
+    took for others count."""
+    times = psutil.cpu_times(percpu=True)
+    return sum(sum(times[core][:8]) - times[core].idle - times[core].iowait for core in _cores())
+
+
+def _cores() -> set[int]:
+    return os.sched_getaffinity(0)
+
+
 def children(pid: int) -> list[int]:
     """The running child processes."""
     return [child.pid for child in psutil.Process(pid).children()]
@@ -55,11 +67,24 @@ def _tree(pid: int) -> float:
     return _used_by(pid).ended + sum(one.own + one.ended for one in used)
 
 
-def snapshot(stack: Stack) -> Mapping[str, float]:
-    """CPU milliseconds so far of each part, of the sandboxes, and of this process (the callers)."""
+def whole(pid: int) -> float:
+    """CPU milliseconds of a process and all its current and former descendants."""
+    return own(pid) + _tree(pid)
+
+
+def snapshot(
+    stack: Stack, replicas: Mapping[str, int] = MappingProxyType({})
+) -> Mapping[str, float]:
+    """CPU milliseconds so far of each part, of further replicas (name: pid), of the sandboxes, of
+    the gateway's tool servers if there are any, and of this process (the callers)."""
     found = {name: own(part.pid) for name, part in stack.parts.items()}
-    found["postgres"] += _tree(stack.parts["postgres"].pid)
-    found["sandboxes"] = _tree(stack.parts["executor"].pid)
+    found["postgres"] = whole(stack.pid_of("postgres"))
+    found["sandboxes"] = _tree(stack.pid_of("executor"))
+    if tool_servers := _tree(stack.pid_of("gateway")):
+        found["tool servers"] = tool_servers
+    for name, pid in replicas.items():
+        found[name] = own(pid)
+        found["sandboxes"] += _tree(pid)
     found["callers"] = own(os.getpid())
     return found
 

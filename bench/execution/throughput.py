@@ -2,29 +2,34 @@
 
 import asyncio
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import cycle, islice
 from time import perf_counter
+from types import MappingProxyType
 
 from execution.callers import Http, execute
 from execution.floors import CODE
-from execution.processor import per_workflow, snapshot
+from execution.processor import busy_s, per_workflow, snapshot
 
 from pml_local.stack import Stack
 
 CORES = 2
 CALLERS = 8
-"""More would only wait: the executor runs 8 workflows at once."""
+"""A few less than one executor runs at once (10), so that none waits for a turn."""
 SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Load:
-    """Result of a saturated stack; `cpu_ms` of each part per workflow."""
+    """Result of a stack under load; `cpu_ms` of each part per workflow, `seconds` of each workflow
+    in ascending order, and the cores in use by all processes of the machine."""
 
     per_second: float
     cpu_ms: dict[str, float]
+    seconds: Sequence[float]
+    cores_in_use: float
 
 
 @contextmanager
@@ -38,23 +43,33 @@ def two_cores() -> Generator[None]:
         os.sched_setaffinity(0, before)
 
 
-async def saturate(stack: Stack, http: Http, seconds: float = SECONDS) -> Load:
-    """Number of workflows that ended within `seconds`, after a warm-up."""
-    await _run_for(seconds / 5, http)
-    before, began = snapshot(stack), perf_counter()
-    done = await _run_for(seconds, http)
-    took = perf_counter() - began
-    return Load(done / took, per_workflow(before, snapshot(stack), done))
+async def saturate(
+    stack: Stack,
+    *gateways: Http,
+    seconds: float = SECONDS,
+    code: str = CODE,
+    callers: int = CALLERS,
+    replicas: Mapping[str, int] = MappingProxyType({}),
+) -> Load:
+    """Workflows that ended within `seconds`, after a warm-up; the callers take the gateways in
+    turn, `replicas` are the processes that do not belong to the stack."""
+    each = list(islice(cycle(gateways), callers))
+    await _run_for(seconds / 5, each, code)
+    before, busy, began = snapshot(stack, replicas), busy_s(), perf_counter()
+    took = await _run_for(seconds, each, code)
+    lasted, busy = perf_counter() - began, busy_s() - busy
+    cpu_ms = per_workflow(before, snapshot(stack, replicas), len(took))
+    return Load(len(took) / lasted, cpu_ms, took, busy / lasted)
 
 
-async def _run_for(seconds: float, http: Http) -> int:
+async def _run_for(seconds: float, callers: Sequence[Http], code: str) -> list[float]:
     end = perf_counter() + seconds
+    took: list[float] = []
 
-    async def caller() -> int:
-        done = 0
-        while perf_counter() < end:
-            await execute(http, CODE)
-            done += 1
-        return done
+    async def call(http: Http) -> None:
+        while (began := perf_counter()) < end:
+            await execute(http, code)
+            took.append(perf_counter() - began)
 
-    return sum(await asyncio.gather(*(caller() for _ in range(CALLERS))))
+    await asyncio.gather(*map(call, callers))
+    return sorted(took)

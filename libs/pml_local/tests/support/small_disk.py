@@ -1,5 +1,6 @@
 """A disk that a test can fill: an in-memory filesystem, where mounting one is permitted."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -26,10 +27,18 @@ class SmallDisk:
         return shutil.disk_usage(self.folder).free
 
     def fill(self, leave: int = 0) -> None:
-        """Use up all but `leave` bytes."""
+        """Use up all but `leave` bytes; others may write meanwhile."""
         with self._filler.open("ab") as file:
-            while (room := self.free - leave) > 0:
-                os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, room)
+            room = self.free - leave
+            while room > 0:
+                try:
+                    os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, room)
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
+                    room //= 2
+                else:
+                    room = self.free - leave
 
     def make_room(self) -> None:
         """Free the space that `fill` took."""

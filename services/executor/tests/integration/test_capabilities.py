@@ -156,7 +156,8 @@ async def test_a_tools_error_that_escapes_a_capability_names_the_tool(run_nestin
 async def test_what_a_capability_leaves_behind_ends_the_run_under_its_name(
     run_nesting: Run,
 ) -> None:
-    stray = capability("x:stray", "\nPromise.reject(new Error('lost'));\nawait mcp.api.a({});")
+    waits = "await new Promise((then) => setTimeout(then, 5000));"
+    stray = capability("x:stray", f"\nPromise.reject(new Error('lost'));\n{waits}")
     fact = await run_nesting(calling("x_stray"), (stray,))
     assert fact.error is not None
     assert fact.error.message == "x:stray, line 2: lost"

@@ -48,7 +48,11 @@ def in_turn(call: str, calls: int = CALLS) -> str:
 MANY = in_turn("mcp.pml_stub.echo({ i })")
 GOALS = {"P1": 0.8, "P2": 2.5, "P3": 4.0, "P5": 0.8, "P10": 20.0}
 PROFILED = 60
-COLD = {"PML_EXECUTOR_POOL_SIZE": "0", "PML_EXECUTOR_POOL_MAX_RUNS": "1"}
+COLD = {
+    "PML_EXECUTOR_POOL_SIZE": "0",
+    "PML_EXECUTOR_POOL_MAX_RUNS": "1",
+    "PML_EXECUTOR_POOL_MAX_REALMS": "1",
+}
 """No warm process, and no reuse."""
 
 

@@ -142,7 +142,7 @@ async def stream_unit(folder: Path, size: int, sync: str, seconds: float) -> Uni
 
         async def created() -> bool:
             try:
-                await jetstream.add_stream(config)  # pyright: ignore[reportUnknownMemberType]
+                await jetstream.add_stream(config)  # pyright: ignore[reportUnknownMemberType] - untyped **params
             except NatsError:  # no leader yet
                 return False
             return True
@@ -167,7 +167,7 @@ async def subject_bytes(folder: Path) -> float:
         await client.connect(url)
         try:
             config = api.StreamConfig(name="UNIT", subjects=["unit.>"])
-            await JetStreamContext(client).add_stream(config)  # pyright: ignore[reportUnknownMemberType]
+            await JetStreamContext(client).add_stream(config)  # pyright: ignore[reportUnknownMemberType] - untyped **params
             for number in range(SUBJECTS):
                 if number % FLUSHED == 0:
                     await client.flush(30)

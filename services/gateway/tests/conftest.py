@@ -17,14 +17,13 @@ from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.results import PostgresResults
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stores import Stores
-from pml_gateway.domain.workflow.workflow import run_ended
 
 
 @asynccontextmanager
 async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
     async with open_schema(dsn, "gateway", "pml_gateway") as pool:
         rows = PostgresWorkflowStore(pool, patience_s=10, head_start=timedelta(0))
-        workflows = HeardEnds(rows, MemoryBus(), run_ended)
+        workflows = HeardEnds(rows, MemoryBus())
         results = PostgresResults(pool, patience_s=10)
         yield Stores(workflows, PostgresOutbox(pool), PostgresCallLedger(pool), results)
 
@@ -43,5 +42,5 @@ async def stores(database: str | None) -> AsyncGenerator[Stores]:
             yield stores
         return
     kept = MemoryWorkflowStore()
-    workflows = HeardEnds(kept, MemoryBus(), run_ended)
+    workflows = HeardEnds(kept, MemoryBus())
     yield Stores(workflows, kept.outbox, MemoryCallLedger(), MemoryResults())

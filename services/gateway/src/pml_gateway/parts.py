@@ -34,7 +34,6 @@ from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
-from pml_gateway.domain.workflow.workflow import run_ended
 from pml_gateway.entrypoints.http.app import UseCases
 from pml_gateway.entrypoints.http.events import EventStreams
 from pml_gateway.ports import KnownTools
@@ -77,7 +76,7 @@ def assemble(
 ) -> Parts:
     """Build every component and start none; `instance` is the id of this process, `key` signs its
     grants."""
-    heard = HeardEnds(stores.workflows, bus, run_ended)
+    heard = HeardEnds(stores.workflows, bus)
     stores = replace(stores, workflows=heard)
     watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), MemoryNotifier()
     relay, runs = OutboxRelay(stores.outbox, bus), RunCache(stores.workflows)

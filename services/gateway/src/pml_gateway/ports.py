@@ -183,10 +183,6 @@ class Analyses(Protocol):
         ...
 
 
-EndStep = Callable[[Workflow, RunFinished], Workflow]
-"""Returns a workflow after the end of its run; the same one if it changes nothing."""
-
-
 class WorkflowStore(Protocol):
     """Stores workflows and their approvals. Every method may raise StorageUnavailable."""
 
@@ -210,9 +206,9 @@ class WorkflowStore(Protocol):
         None: there is no such workflow."""
         ...
 
-    async def end(self, runs: Sequence[RunFinished], step: EndStep) -> Sequence[Workflow]:
-        """Take the steps that the ends of runs cause, together, and return the workflows after
-        them; workflows that there are not are missing. A repetition changes nothing."""
+    async def end(self, runs: Sequence[RunFinished]) -> Sequence[Workflow]:
+        """End the workflows of these runs, together, and return them; those that there are not are
+        missing. A repetition changes nothing."""
         ...
 
     def latest(self, scope: Scope, workflow_id: UUID) -> Workflow | None:

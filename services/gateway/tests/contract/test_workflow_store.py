@@ -17,7 +17,7 @@ from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow.approval import with_shown
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Decided, NotAnalyzed, RunEnded
 from pml_gateway.domain.workflow.parking import with_definitions
-from pml_gateway.domain.workflow.workflow import Step, Workflow, advance, run_ended
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.support.builders import (
@@ -141,10 +141,10 @@ async def test_the_ends_of_runs_are_stored_together_once(workflows: WorkflowStor
         SCOPE, changed.workflow_id, partial(advance, workflow_event=wish, rules=RULES)
     )
     runs = [finished(one, result=NASTY) for one in (cached, changed, done, unknown)]
-    [ended] = await workflows.end(runs[2:3], run_ended)
+    [ended] = await workflows.end(runs[2:3])
     assert ended.state == "succeeded"
     for _ in range(2):
-        after = await workflows.end(runs, run_ended)
+        after = await workflows.end(runs)
         assert {each.workflow_id for each in after} == {run.workflow_id for run in runs[:3]}
     for one, run in zip((cached, changed, done), runs, strict=False):
         found = await workflows.get(SCOPE, one.workflow_id)

@@ -27,7 +27,6 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.app import mcp_endpoint, register_handlers, rest_api
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
-from pml_gateway.domain.workflow.workflow import run_ended
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import ServerStatus, ToolServers
 from pml_gateway.settings import GatewaySettings
@@ -74,7 +73,7 @@ def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -
     """Build a workflow service on a store in memory, with a run cache and a notifier of its own."""
     bus = bus or MemoryBus()
     return WorkflowService(
-        store=HeardEnds(store, bus, run_ended),
+        store=HeardEnds(store, bus),
         relay=OutboxRelay(store.outbox, bus),
         notifier=MemoryNotifier(),
         runs=RunCache(store),

@@ -14,7 +14,7 @@ from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.adapters.heard_ends import HeardEnds
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.workflow.events import Analyzed
-from pml_gateway.domain.workflow.workflow import Step, Workflow, advance, run_ended
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from services.gateway.tests.support.builders import AT, RULES, analyzed, finished, workflow
 from services.gateway.tests.support.harness import workflow_service
@@ -25,7 +25,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.kept, self.bus = MemoryWorkflowStore(), MemoryBus()
-        self.store = HeardEnds(self.kept, self.bus, run_ended)
+        self.store = HeardEnds(self.kept, self.bus)
         self.new = workflow()
 
     async def start(self) -> Workflow:

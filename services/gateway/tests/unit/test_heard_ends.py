@@ -11,7 +11,7 @@ from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.workflow.cancellation import require_open
 from pml_gateway.domain.workflow.events import Analyzed
-from pml_gateway.domain.workflow.workflow import Step, Workflow, advance, run_ended
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from services.gateway.tests.support.builders import (
     AT,
     RULES,
@@ -25,7 +25,7 @@ from services.gateway.tests.support.builders import (
 async def running() -> tuple[HeardEnds, MemoryWorkflowStore, MemoryBus, Workflow]:
     """Store a workflow that runs."""
     kept, bus, new = MemoryWorkflowStore(), MemoryBus(), workflow()
-    store = HeardEnds(kept, bus, run_ended)
+    store = HeardEnds(kept, bus)
     after, effects = advance(new, Analyzed(analyzed(new), AT), RULES)
     await store.accept(after, effects)
     return store, kept, bus, after
@@ -41,7 +41,7 @@ async def test_an_end_that_was_heard_is_read_and_listed_before_it_is_stored() ->
     [listed] = (await store.page(SCOPE, 10, 0)).workflows
     assert listed.status == "success"
     assert kept.kept[SCOPE, now.workflow_id] == now
-    await store.end([finished(now, result=1)], run_ended)
+    await store.end([finished(now, result=1)])
     assert kept.kept[SCOPE, now.workflow_id] == ended
 
 

@@ -18,8 +18,8 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, summary_of
-from pml_gateway.domain.workflow.workflow import Step, Workflow
-from pml_gateway.ports import EndHearingStore, EndStep, Taken, WorkflowStore
+from pml_gateway.domain.workflow.workflow import Step, Workflow, run_ended
+from pml_gateway.ports import EndHearingStore, Taken, WorkflowStore
 
 _MOST = 1024
 FRESH_S = 2.0
@@ -42,15 +42,14 @@ class HeardEnds(EndHearingStore):
     """The store, read so that nobody who knows of a run's end sees the run go on: first come the
     ends that this process heard, then, for a run that goes on by the store, the journal."""
 
-    def __init__(self, store: WorkflowStore, journal: Journal, step: EndStep) -> None:
+    def __init__(self, store: WorkflowStore, journal: Journal) -> None:
         self._store = store
         self._journal = journal
-        self._step = step
         self._heard: dict[tuple[Scope, UUID], _Heard] = {}
 
     def hear(self, before: Workflow, run: RunFinished) -> Workflow:
         """Remember the end of a run until it is stored, and return the workflow after it."""
-        after = self._step(before, run)
+        after = run_ended(before, run)
         if after is not before:
             end = run.model_copy(update={"entries": run.entries[-1:]})
             self._heard[run.scope, run.workflow_id] = _Heard(after, end, monotonic())
@@ -74,12 +73,12 @@ class HeardEnds(EndHearingStore):
     ) -> Step | None:
         heard = self._heard.get((scope, workflow_id))
         if heard is not None:
-            await self.end([heard.run], self._step)
+            await self.end([heard.run])
         return await self._store.change(scope, workflow_id, step)
 
     @override
-    async def end(self, runs: Sequence[RunFinished], step: EndStep) -> Sequence[Workflow]:
-        ended = await self._store.end(runs, step)
+    async def end(self, runs: Sequence[RunFinished]) -> Sequence[Workflow]:
+        ended = await self._store.end(runs)
         for run in runs:
             self._heard.pop((run.scope, run.workflow_id), None)
         return ended

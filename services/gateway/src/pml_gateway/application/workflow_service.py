@@ -18,7 +18,7 @@ from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.events import WorkflowEvent
-from pml_gateway.domain.workflow.workflow import Step, Workflow, advance, run_ended
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.ports import CapabilityNames, EndHearingStore, Notifier, Outgoing, Relay, Waiter
 
@@ -101,7 +101,7 @@ class WorkflowService:
     async def end(self, runs: Sequence[RunFinished]) -> None:
         """Store the ends of runs, together; a repetition changes nothing. Raises
         StorageUnavailable."""
-        ended = await self.store.end(runs, run_ended)
+        ended = await self.store.end(runs)
         for workflow in ended:
             self.runs.put(workflow)
             self.notifier.notify(workflow)

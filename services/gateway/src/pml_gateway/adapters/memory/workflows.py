@@ -10,8 +10,8 @@ from pml_common.contracts.base import Event, Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of, summary_of
-from pml_gateway.domain.workflow.workflow import Step, Workflow
-from pml_gateway.ports import EndStep, Outbox, Outgoing, Taken, WorkflowStore
+from pml_gateway.domain.workflow.workflow import Step, Workflow, run_ended
+from pml_gateway.ports import Outbox, Outgoing, Taken, WorkflowStore
 
 
 class MemoryOutbox(Outbox):
@@ -83,12 +83,12 @@ class MemoryWorkflowStore(WorkflowStore):
         return after, effects
 
     @override
-    async def end(self, runs: Sequence[RunFinished], step: EndStep) -> Sequence[Workflow]:
+    async def end(self, runs: Sequence[RunFinished]) -> Sequence[Workflow]:
         ended = list[Workflow]()
         for run in runs:
             before = self.kept.get((run.scope, run.workflow_id))
             if before is not None:
-                self.kept[run.scope, run.workflow_id] = after = step(before, run)
+                self.kept[run.scope, run.workflow_id] = after = run_ended(before, run)
                 ended.append(after)
         return ended
 

@@ -29,8 +29,8 @@ from pml_gateway.adapters.postgres.rows import (
 )
 from pml_gateway.adapters.workflow_cache import CachedWorkflow, WorkflowCache
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of
-from pml_gateway.domain.workflow.workflow import Approval, Step, Workflow
-from pml_gateway.ports import EndStep, Taken, WorkflowStore
+from pml_gateway.domain.workflow.workflow import Approval, Step, Workflow, run_ended
+from pml_gateway.ports import Taken, WorkflowStore
 
 _SQL = load_queries("pml_gateway")
 
@@ -146,7 +146,7 @@ class PostgresWorkflowStore(WorkflowStore):
         return Taken(effects, after)
 
     @override
-    async def end(self, runs: Sequence[RunFinished], step: EndStep) -> Sequence[Workflow]:
+    async def end(self, runs: Sequence[RunFinished]) -> Sequence[Workflow]:
         """Take the steps on cached workflows, else on the stored ones, in one statement; those of
         workflows that took another step since are repeated."""
         left, ended = {(run.scope, run.workflow_id): run for run in runs}, list[Workflow]()
@@ -154,7 +154,7 @@ class PostgresWorkflowStore(WorkflowStore):
         async with connection(self._pool) as conn:
             for _ in range(_MOST_ATTEMPTS):
                 known |= await _read(conn, [key for key in left if key not in known])
-                after = {key: step(one.workflow, left[key]) for key, one in known.items()}
+                after = {key: run_ended(one.workflow, left[key]) for key, one in known.items()}
                 changed = [key for key, one in known.items() if after[key] is not one.workflow]
                 stored = await _store_ends(conn, [(after[key], known[key]) for key in changed])
                 done = [key for key in known if key not in changed or key in stored]

@@ -46,7 +46,7 @@ def test_nobody_deletes_purges_or_reads_without_need(service: Service) -> None:
     allowed = permissions_of(service)
     assert not [s for s in allowed.publish if "DELETE" in s or "PURGE" in s or s in (">", "$JS.>")]
     assert ">" not in allowed.subscribe
-    assert ("pml.evt.>" in allowed.subscribe) == (service == "gateway")
+    assert ("pml.stored.evt.>" in allowed.subscribe) == (service == "gateway")
     journal = "$JS.API.DIRECT.GET.PML_EXECUTOR_EVT"
     assert (journal in allowed.publish) == (service in ("gateway", "executor"))
 

@@ -67,10 +67,10 @@ def filter_of(message_type: MessageType[Message]) -> str:
 
 
 def heard_filter(message_type: MessageType[Message]) -> str:
-    """Return the filter on which listeners hear all messages of a type: where a fence may refuse
-    them, that of the stored ones."""
+    """Return the filter on which listeners hear all messages of a type; events once they are
+    stored, so that none is heard that its fence refused."""
     published = filter_of(message_type)
-    return stored_subject(published) if message_type.is_fenced else published
+    return stored_subject(published) if message_type.kind == "evt" else published
 
 
 def stored_subject(subject: str) -> str:

@@ -17,7 +17,7 @@ from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 from typing_extensions import override
 
-from pml_common.bus import codec, connection, names, streams, write_check
+from pml_common.bus import connection, names, streams, write_check
 from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.connection import envelope_of, flush, server_errors, subscribe
 from pml_common.bus.consumers import NatsConsumers
@@ -244,18 +244,13 @@ class NatsBus(Bus):
         queue: BoundedQueue[Message] = BoundedQueue(MOST_FOLLOWED)
 
         async def receive(message: Msg) -> None:
-            envelope, entry = envelope_of(message), codec.type_of_subject(message.subject)
-            if entry is not None and entry.is_fenced:
-                return  # its fence may refuse it: heard once it is stored
+            envelope = envelope_of(message)
             if (event := await self._receiver.receive_broadcast(envelope)) is not None:
                 queue.put(event, weight(envelope))
 
-        published = names.entity_filter(scope, entity)
+        stored = names.stored_subject(names.entity_filter(scope, entity))
         with server_errors(self._client, f"follow {entity}"):
-            subscriptions = [
-                await subscribe(self._client, subjects, receive)
-                for subjects in (published, names.stored_subject(published))
-            ]
+            subscription = await subscribe(self._client, stored, receive)
             await flush(self._client)
         self._followers.add(queue)
         try:
@@ -263,8 +258,7 @@ class NatsBus(Bus):
         finally:
             self._followers.discard(queue)
             if not self._client.is_closed:
-                for subscription in subscriptions:
-                    await subscription.unsubscribe()
+                await subscription.unsubscribe()
 
     async def dead_letters(self) -> list[DeadLetterEntry]:
         """Return all dead letters, oldest first. Raises BusUnavailable."""

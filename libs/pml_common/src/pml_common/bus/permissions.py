@@ -101,5 +101,4 @@ def _subscriptions(service: Service) -> Iterator[str]:
         names.heard_filter(entry) for listener, entry in catalog.LISTENERS if listener == service
     )
     if all((service, owner) in catalog.STREAM_READERS for owner in catalog.SERVICES):
-        yield "pml.evt.>"
         yield f"{names.STORED}evt.>"

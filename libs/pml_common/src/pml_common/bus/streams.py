@@ -63,7 +63,7 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
     work = {
         names.stream_of("cmd", entry.owner) for entry in catalog.MESSAGES if entry.kind == "cmd"
     }
-    fenced = {names.stream_of(each.kind, each.owner) for each in catalog.MESSAGES if each.is_fenced}
+    heard = {names.stream_of("evt", each.owner) for each in catalog.MESSAGES if each.kind == "evt"}
     subjects[names.DEAD_STREAM] = [names.DEAD_SUBJECTS, f"{names.MAX_DELIVERIES_ADVISORIES}.>"]
     streams = [
         api.StreamConfig(
@@ -76,7 +76,7 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
             duplicate_window=DUPLICATE_WINDOW_S,
             allow_direct=True,
             allow_msg_ttl=True,  # for write checks
-            republish=_republished(stored) if name in fenced else None,
+            republish=_republished(stored) if name in heard else None,
         )
         for name, stored in subjects.items()
     ]
@@ -86,7 +86,7 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
 
 
 def _republished(subjects: list[str]) -> api.RePublish:
-    """Configure that a stream's messages are heard once they are stored."""
+    """Configure that a stream's events are heard once they are stored."""
     [published] = subjects
     return api.RePublish(src=published, dest=names.stored_subject(published))
 

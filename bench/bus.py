@@ -18,7 +18,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext, api
 
-from pml_common.bus.connection import subscribe
+from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
@@ -86,7 +86,7 @@ async def raw_floors(url: str, rounds: int) -> None:
         await message.respond(b"{}")
 
     await subscribe(other, "raw.q", answer)
-    await other.flush()
+    await flush(other)
     await report("raw: awaited JetStream publish", rounds, lambda: took(publish()))
     await report("raw: publish to fetched, request standing", rounds, publish_and_fetch)
     await report("raw: request", rounds, lambda: took(client.request("raw.q", body, timeout=5)))

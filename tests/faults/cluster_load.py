@@ -123,10 +123,10 @@ class Load:
                 expected = stored
             except Fenced:
                 self.fenced += 1
-                last = await until_acknowledged(
-                    lambda: bus.last_of(catalog.TRACE_RECORDED, self.scope, str(self.contested))
+                past = await until_acknowledged(
+                    lambda: bus.history(self.scope, str(self.contested), of=catalog.TRACE_RECORDED)
                 )
-                expected = last.sequence if last is not None else 0
+                expected = past[-1].sequence if past else 0
             await asyncio.sleep(PACE_S)
 
 

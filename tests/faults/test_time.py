@@ -100,8 +100,9 @@ async def end_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
     """The run's end, once it is published."""
 
     async def published() -> RunFinished | None:
-        last = await bus.last_of(RUN_FINISHED, command.scope, str(command.workflow_id))
-        return last.message if last and isinstance(last.message, RunFinished) else None
+        past = await bus.history(command.scope, str(command.workflow_id), of=RUN_FINISHED)
+        ends = (each.message for each in past)
+        return next((each for each in ends if isinstance(each, RunFinished)), None)
 
     return await eventually(published, within=60.0)
 

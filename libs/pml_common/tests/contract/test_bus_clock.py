@@ -17,8 +17,7 @@ async def test_all_replicas_have_the_servers_time(harness: BusHarness) -> None:
     event_id = uuid4()
     await first.publish(ToolsListed(event_id=event_id, scope=SCOPE, server="fs", tools=()))
     after = second.now()
-    stored = await second.last_of(TOOLS_LISTED, SCOPE, "fs")
-    assert stored is not None
+    [stored] = await second.history(SCOPE, "fs", of=TOOLS_LISTED)
     slack = timedelta(seconds=0.5)
     assert before - slack < stored.stored_at < after + slack
     assert (*first.outages(), *second.outages()) == ()

@@ -51,7 +51,7 @@ async def test_a_second_start_changes_nothing_on_the_server(
     await connection.flush(client)
     second = await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
     await second.drain()
-    await client.flush()
+    await connection.flush(client)
     assert changes == []
 
 

@@ -12,7 +12,7 @@ from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NoReplyInTime
 
 from libs.pml_local.tests.support.harness import RunningNats, eventually
-from pml_common.bus.connection import subscribe
+from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
@@ -102,11 +102,11 @@ async def test_what_a_service_has_no_business_with_is_refused(
         arrived.append(message)
 
     await subscribe(operator, subject, note)
-    await operator.flush()
+    await flush(operator)
     async with connected_as(nats_server, service) as intruder:
         await intruder.client.publish(subject, b"{}")
         await intruder.wait_until_refused("publish", subject)
-    await operator.flush()
+    await flush(operator)
     assert arrived == []
 
 
@@ -146,7 +146,7 @@ async def test_a_reply_is_allowed_once_and_only_to_a_question(nats_server: Runni
     ):
         subject = "pml.qry.registry.list-tools.v1"
         await subscribe(registry.client, subject, answer)
-        await registry.client.flush()
+        await flush(registry.client)
         assert (await gateway.client.request(subject, b"", timeout=5)).data == b"first"
         await questions[0].respond(b"second")
         await registry.wait_until_refused("publish", questions[0].reply)

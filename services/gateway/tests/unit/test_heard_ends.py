@@ -4,7 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from libs.pml_common.tests.support.builders import after
+from pml_common.bus import codec, names
+from pml_common.bus.codec import Envelope
 from pml_common.bus.memory import MemoryBus
+from pml_common.contracts import catalog
 from pml_gateway.adapters import heard_ends
 from pml_gateway.adapters.heard_ends import HeardEnds
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
@@ -47,8 +51,12 @@ async def test_an_end_that_was_heard_is_read_and_listed_before_it_is_stored() ->
 
 async def test_an_end_that_another_gateway_heard_is_read_from_the_journal() -> None:
     store, _, bus, now = await running()
+    subject = names.subject_of(catalog.RUN_FINISHED, SCOPE, str(now.workflow_id))
+    forged = Envelope(subject, b"{}", {codec.MSG_ID: "forged"})
+    bus.broker.store(forged)
     assert await store.get(SCOPE, now.workflow_id) == now
-    await bus.publish(finished(now, result=1))
+    await bus.publish(after(1, finished(now, result=1)))
+    bus.broker.store(replace(forged, headers={codec.MSG_ID: "forged again"}))
     found = await store.get(SCOPE, now.workflow_id)
     assert found is not None
     assert found.state == "succeeded"

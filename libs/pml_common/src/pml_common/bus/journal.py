@@ -15,9 +15,8 @@ from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors, subscribe
 from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import BusUnavailable, Unreadable, of_unknown_type
-from pml_common.bus.port import EventsOf, Journal, StoredMessage
+from pml_common.bus.port import EventsOf, Journal, StoredMessage, without_foreign
 from pml_common.contracts import catalog
-from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import MessageType, Service
 from pml_common.contracts.scope import Scope
 
@@ -88,23 +87,6 @@ class NatsJournal(Journal):
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
 
     @override
-    async def last_of(
-        self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> StoredMessage | None:
-        subject = names.subject_of(message_type, scope, entity)
-        stream = names.stream_of(message_type.kind, message_type.owner)
-        with server_errors(self._client, f"read the last of {subject}"):
-            stored = await self._client.request(
-                f"$JS.API.DIRECT.GET.{stream}.{subject}", b"", timeout=REPLY_TIMEOUT_S
-            )
-        status = (stored.headers or {}).get("Status")
-        if status == "404":
-            return None
-        if status is not None:
-            raise BusUnavailable(f"read the last of {subject}: server status {status}")
-        return await self._record(stored)
-
-    @override
     async def salvage(
         self, of: EventsOf, scope: Scope, entity: str
     ) -> Sequence[StoredMessage | Unreadable]:
@@ -136,9 +118,7 @@ class NatsJournal(Journal):
         return Envelope(headers["Nats-Subject"], stored.data, headers)
 
     async def _read(self, of: EventsOf, scope: Scope, entity: str) -> list[StoredMessage]:
-        stored = await self._stored(of, scope, entity)
-        records = [await self._record(message) for message in stored]
-        return [record for record in records if record is not None]
+        return without_foreign(await self.salvage(of, scope, entity))
 
     async def _stored(self, of: EventsOf, scope: Scope, entity: str) -> list[Msg]:
         owner = of.owner if isinstance(of, MessageType) else of

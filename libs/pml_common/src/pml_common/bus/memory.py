@@ -36,10 +36,17 @@ from pml_common.bus.port import (
     EventsOf,
     Handler,
     StoredMessage,
+    without_foreign,
 )
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, MessageType, QueryType
+from pml_common.contracts.catalog import (
+    SERVICES,
+    Consumer,
+    DeadLetterConsumer,
+    MessageType,
+    QueryType,
+)
 from pml_common.contracts.scope import Scope
 from pml_common.outages import Outage
 
@@ -108,23 +115,9 @@ class MemoryBus(Bus):
         self, scope: Scope, entity: str, *, of: EventsOf | None = None
     ) -> Sequence[StoredMessage]:
         self._require(f"read {entity}")
-        wanted = names.events_filter(of or "*", scope, entity)
-        parts = [
-            [
-                record
-                for stored in stream.on(wanted)
-                if (record := await self._record(stored)) is not None
-            ]
-            for stream in self.broker.streams.values()
-        ]
+        wanted: Sequence[EventsOf] = SERVICES if of is None else (of,)
+        parts = [without_foreign(await self.salvage(each, scope, entity)) for each in wanted]
         return list(heapq.merge(*parts, key=lambda recorded: recorded.stored_at))
-
-    @override
-    async def last_of(
-        self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> StoredMessage | None:
-        stored = await self.history(scope, entity, of=message_type)
-        return stored[-1] if stored else None
 
     @override
     async def salvage(

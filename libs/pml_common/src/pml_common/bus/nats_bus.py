@@ -180,12 +180,6 @@ class NatsBus(Bus):
         return await self._journal.history(scope, entity, of=of)
 
     @override
-    async def last_of(
-        self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> StoredMessage | None:
-        return await self._journal.last_of(message_type, scope, entity)
-
-    @override
     async def salvage(
         self, of: EventsOf, scope: Scope, entity: str
     ) -> Sequence[StoredMessage | Unreadable]:

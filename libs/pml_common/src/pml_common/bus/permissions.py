@@ -64,7 +64,6 @@ def _reading(service: Service) -> Iterator[str]:
         if reader == service:
             stream = names.stream_of("evt", owner)
             yield f"$JS.API.DIRECT.GET.{stream}"
-            yield f"$JS.API.DIRECT.GET.{stream}.>"
             yield f"$JS.API.STREAM.MSG.GET.{stream}"
 
 

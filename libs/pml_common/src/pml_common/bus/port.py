@@ -62,6 +62,14 @@ class StoredMessage:
     message: Message
 
 
+def without_foreign(found: Sequence[StoredMessage | Unreadable]) -> list[StoredMessage]:
+    """Return the messages, without foreign ones. Raises the first other Unreadable."""
+    for each in found:
+        if isinstance(each, Unreadable) and not each.is_foreign:
+            raise each
+    return [each for each in found if isinstance(each, StoredMessage)]
+
+
 @dataclass(frozen=True)
 class DeadMessage:
     """A message that its sender published and a consumer dead-lettered."""
@@ -110,22 +118,15 @@ class Journal(Protocol):
         self, scope: Scope, entity: str, *, of: EventsOf | None = None
     ) -> Sequence[StoredMessage]:
         """Return the stored events about one entity, oldest first: of one message type or one owner
-        (then sequences are comparable), else of every owner, by time stored. Raises Unreadable,
-        BusUnavailable."""
-        ...
-
-    async def last_of(
-        self, message_type: MessageType[Message], scope: Scope, entity: str
-    ) -> StoredMessage | None:
-        """Return the last stored message of a type about one entity, or None. Raises Unreadable,
-        BusUnavailable."""
+        (then sequences are comparable), else of every owner, by time stored; without foreign
+        messages (see Unreadable). Raises Unreadable, BusUnavailable."""
         ...
 
     async def salvage(
         self, of: EventsOf, scope: Scope, entity: str
     ) -> Sequence[StoredMessage | Unreadable]:
         """Return the `history` of one type or owner, with an Unreadable in place of each message
-        that cannot be read. Raises BusUnavailable."""
+        that is foreign or cannot be read. Raises BusUnavailable."""
         ...
 
 

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from pml_common.bus.errors import BusError
-from pml_common.bus.port import Journal
+from pml_common.bus.errors import BusError, Unreadable
+from pml_common.bus.port import Journal, StoredMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.executor import RunFinished
@@ -104,13 +104,8 @@ class HeardEnds(EndHearingStore):
             return stored
         if heard is not None:
             return heard.workflow
-        last = None
-        with suppress(BusError, TimeoutError):  # then the run goes on, as far as is known
-            async with asyncio.timeout(_LOOK_S):
-                last = await self._journal.last_of(catalog.RUN_FINISHED, scope, str(workflow_id))
-        if last is None or not isinstance(last.message, RunFinished):
-            return stored
-        return self.hear(stored, last.message)
+        ended = await self._read_end(scope, workflow_id)
+        return stored if ended is None else self.hear(stored, ended)
 
     @override
     async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
@@ -129,6 +124,15 @@ class HeardEnds(EndHearingStore):
     @override
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
         return await self._store.due(now, limit)
+
+    async def _read_end(self, scope: Scope, workflow_id: UUID) -> RunFinished | None:
+        """Return the run's end from its journal; None if there is none, as far as is known."""
+        found: Sequence[StoredMessage | Unreadable] = ()
+        with suppress(BusError, TimeoutError):
+            async with asyncio.timeout(_LOOK_S):
+                found = await self._journal.salvage(catalog.RUN_FINISHED, scope, str(workflow_id))
+        stored = (each.message for each in found if isinstance(each, StoredMessage))
+        return next((each for each in stored if isinstance(each, RunFinished)), None)
 
     def _forget_old(self) -> None:
         oldest = monotonic() - KEPT_S

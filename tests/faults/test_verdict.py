@@ -86,6 +86,16 @@ def test_calls_that_may_be_repeated_may_reach_their_tools_twice() -> None:
     assert broken_by(evidence(a_run(), made=again)) == set()
 
 
+@pytest.mark.parametrize("kind", ["cancelled", "timeout", "internal"])
+def test_a_run_that_was_ended_while_its_executor_was_dead_need_not_list_its_reads(
+    kind: str,
+) -> None:
+    read = evidence(failed(kind), made={"r": Counter({LOOK: 1})})
+    assert "calls = journal" not in broken_by(read)
+    changed = evidence(failed(kind), made={"r": Counter({LOOK: 1, MARK: 1})})
+    assert "calls = journal" in broken_by(changed)
+
+
 def test_time_without_a_needed_part_does_not_count() -> None:
     run = a_run(finished=100.0 + 40 + MARGIN_S + 25)
     assert broken_by(evidence(run)) == {"nothing lives beyond its time"}
@@ -122,6 +132,10 @@ VIOLATED: dict[str, tuple[Callable[[], Evidence], str]] = {
     ),
     "a call is made that no journal holds": (
         lambda: evidence(a_run(calls=a_run().calls[1:])),
+        "calls = journal",
+    ),
+    "a run succeeds with a read that no journal holds": (
+        lambda: evidence(a_run(calls=(a_run().calls[0], a_run().calls[2]))),
         "calls = journal",
     ),
     "a run succeeds with a call of unknown outcome": (

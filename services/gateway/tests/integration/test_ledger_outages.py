@@ -44,13 +44,17 @@ class CountingServers(FakeServers):
 async def _end_connections(dsn: str) -> None:
     try:
         outside = await asyncpg.connect(dsn)
+    except (OSError, asyncpg.PostgresError):
+        return
+    try:
         await outside.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        await outside.close()
     except (OSError, asyncpg.PostgresError):
         return
+    finally:
+        outside.terminate()
 
 
 async def _outcome(calls: ToolCalls, asked: CallTool) -> ToolOutcome:

@@ -19,7 +19,7 @@ _SETTLE_S = 0.1
 """Pause between workflows, so that each finds warm sandboxes and an idle stack."""
 
 _ENDED_BY = (
-    ("decide and accept", prefix_of(catalog.RUN_WORKFLOW)),
+    ("decide and accept", prefix_of(catalog.WORKFLOW_ACCEPTED)),
     ("run with its tool call", prefix_of(catalog.RUN_FINISHED)),
 )
 _LAST = "answer"

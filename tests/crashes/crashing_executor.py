@@ -17,6 +17,7 @@ import uvloop
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Handler
 from pml_common.bus.run_journal import OWNER
+from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, QueryType
 from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded, WorkflowParked
@@ -57,7 +58,7 @@ class CrashingBus(NatsBus):
         """Handle one command at a time, so that a crash affects only one run."""
 
         async def logged(message: M) -> Sequence[Message]:
-            assert isinstance(message, RunWorkflow)
+            assert isinstance(message, RunWorkflow | WorkflowAccepted)
             command_run = CommandRun(self.crash_log, message.workflow_id)
             _command_run.set(command_run)  # its journal publishes in this context
             try:

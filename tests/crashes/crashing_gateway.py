@@ -19,6 +19,7 @@ import uvloop
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import BatchHandler, Handled
 from pml_common.contracts import catalog
+from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer
 from pml_common.contracts.executor import RunFinished, RunWorkflow
@@ -31,13 +32,13 @@ from tests.crashes.crash_plan import CrashLog
 from tests.crashes.stopping import until_stopped
 
 M = TypeVar("M", bound=Message)
-RunOutcome = ApprovalRequested | ApprovalDecided | RunWorkflow | WorkflowFinished
+RunOutcome = WorkflowAccepted | ApprovalRequested | ApprovalDecided | RunWorkflow | WorkflowFinished
 
 
 class CrashingGatewayBus(NatsBus):
-    """A gateway publishes stored messages, and stores the ends of runs, over its bus, so it can be
-    stopped there. `run-finished 1: after` is the point after it has stored an end and before it
-    acknowledges it."""
+    """A gateway publishes what it has decided, and stores what was accepted and how it ended, over
+    its bus, so it can be stopped there. `storing run-finished: after` is the point after it has
+    stored an end and before it acknowledges it."""
 
     crash_log: CrashLog
     outcome: Counter[tuple[UUID, str]]
@@ -55,12 +56,12 @@ class CrashingGatewayBus(NatsBus):
 
     async def consume_batches(self, consumer: Consumer[M], handler: BatchHandler[M]) -> None:
         async def handle(messages: Sequence[M]) -> Handled:
-            ends = [each for each in messages if isinstance(each, RunFinished)]
-            for end in ends:
-                self._reach(end.workflow_id, "run-finished 1: before")
+            known = [each for each in messages if isinstance(each, RunFinished | WorkflowAccepted)]
+            for each in known:
+                self._reach(each.workflow_id, f"storing {catalog.type_of(each).name}: before")
             handled = await handler(messages)
-            for end in ends:
-                self._reach(end.workflow_id, "run-finished 1: after")
+            for each in known:
+                self._reach(each.workflow_id, f"storing {catalog.type_of(each).name}: after")
             return handled
 
         await super().consume_batches(consumer, handle)

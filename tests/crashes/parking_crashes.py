@@ -1,5 +1,5 @@
-"""Crashes around parked runs: the executor dies, the command that parked the run is redelivered,
-the gateway dies between storing and publishing."""
+"""Crashes around parked and accepted runs: the executor dies, the command that parked the run is
+redelivered, the gateway dies between storing and publishing."""
 
 import os
 import signal
@@ -22,26 +22,39 @@ DIES_WITHIN_S = 10.0
 PARKED_QUESTION = 2
 """The approval after the one for the program itself."""
 PARKED_POINT = "parking 1: after"
+RUNS_AT_ONCE = "sequential"
 GATEWAY_POINTS = (
-    "run-workflow 2: before",
-    "run-workflow 2: after",
-    "approval-requested 2: before",
-    "approval-requested 2: after",
-    "approval-decided 2: before",
-    "run-finished 1: before",
-    "run-finished 1: after",
+    (PROGRAM, "run-workflow 2: before"),
+    (RUNS_AT_ONCE, "workflow-accepted 1: after"),
+    (PROGRAM, "run-workflow 2: after"),
+    (PROGRAM, "approval-requested 2: before"),
+    (PROGRAM, "approval-requested 2: after"),
+    (PROGRAM, "approval-decided 2: before"),
+    (PROGRAM, "storing run-finished: before"),
+    (PROGRAM, "storing run-finished: after"),
+    (RUNS_AT_ONCE, "workflow-accepted 1: before"),
+    (RUNS_AT_ONCE, "storing workflow-accepted: before"),
+    (RUNS_AT_ONCE, "storing workflow-accepted: after"),
+    (RUNS_AT_ONCE, "storing run-finished: before"),
+    (RUNS_AT_ONCE, "storing run-finished: after"),
 )
+"""Programs, each with a point at which the gateway dies; the first two are the sample."""
 
 
 async def crash_while_parked(
-    crash_stack: CrashStack, points: Sequence[str], baseline: Mapping[str, Baseline]
+    crash_stack: CrashStack,
+    points: Sequence[tuple[str, str]],
+    baseline: Mapping[str, Baseline],
 ) -> list[Result]:
     """Run all trials in turn, with the gateway dying at these points."""
     run = baseline[PROGRAM]
     return [
         await redelivered(crash_stack, run),
         await killed_waiting(crash_stack, run),
-        *[await gateway_killed(crash_stack, point, run) for point in points],
+        *[
+            await gateway_killed(crash_stack, program, point, baseline[program])
+            for program, point in points
+        ],
     ]
 
 
@@ -107,16 +120,18 @@ async def _died(crash_stack: CrashStack, workflow: UUID) -> bool:
         return False
 
 
-async def gateway_killed(crash_stack: CrashStack, point: str, baseline: Baseline) -> Result:
+async def gateway_killed(
+    crash_stack: CrashStack, program: str, point: str, baseline: Baseline
+) -> Result:
     """The gateway dies at this point of a run."""
-    trial = Trial("parking gateway", (point,))
-    run = f"gateway-{point.translate({ord(' '): '-', ord(':'): None})}"
+    trial = Trial(f"{program} gateway", (point,))
+    run = f"gateway-{program}-{point.translate({ord(' '): '-', ord(':'): None})}"
     workflow = workflow_of(run)
     crash_stack.crash_log.plan_gateway(workflow, point)
     try:
         # A gateway that dies at its request may lose a decision that it has not received yet.
         answer = await crash_stack.answer(
-            PROGRAM, run, repeats=point.startswith("approval-requested")
+            program, run, repeats=point.startswith("approval-requested")
         )
         await crash_stack.wait_until_done(workflow)
     except (TimeoutError, AssertionError) as error:

@@ -79,7 +79,7 @@ async def crash_suite(
     freezes = zombies.at_every_kind(baseline, list(PROGRAMS if every else ("parallel", "reading")))
     if not every:
         freezes += zombies.across_a_park(baseline)
-    points = parking_crashes.GATEWAY_POINTS if every else parking_crashes.GATEWAY_POINTS[:1]
+    points = parking_crashes.GATEWAY_POINTS if every else parking_crashes.GATEWAY_POINTS[:2]
     say(f"{len(freezes)} zombies, {2 + len(points)} while parked")
     async with crash_stack.executors(2):
         woken = await zombies.freeze_executors(crash_stack, freezes, baseline)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import TypeVar
 from uuid import UUID, uuid4
 
@@ -12,7 +11,7 @@ from nats.js import JetStreamContext
 from nats.js.api import StreamConfig
 from nats.js.errors import NotFoundError
 
-import pml_common
+from libs.pml_common.tests.support import builders
 from libs.pml_common.tests.support.builders import after
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import names, streams
@@ -32,16 +31,13 @@ from tests.faults.cluster_load import Load, check, entry, until_acknowledged
 pytestmark = pytest.mark.integration
 
 M = TypeVar("M", bound=Message)
-EXAMPLES = Path(pml_common.__file__).parents[2] / "examples"
 JOURNALS = names.stream_of("evt", "executor")
 THREE = StreamSettings(replicas=SIZE)
 
 
 def example(of: MessageType[M]) -> M:
-    """The golden example of a message, in a scope of its own."""
-    name = f"{names.prefix_of(of).removeprefix('pml.')}.json"
-    found = of.model.model_validate_json((EXAMPLES / name).read_bytes())
-    return found.model_copy(
+    """The example of a message, in a scope of its own."""
+    return builders.example(of).model_copy(
         update={"scope": Scope(org="acme", project=uuid4().hex), "workflow_id": uuid4()}
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.storage.schema import open_schema
-from pml_gateway.adapters.heard_ends import HeardEnds
+from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
@@ -23,7 +23,7 @@ from pml_gateway.adapters.stores import Stores
 async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
     async with open_schema(dsn, "gateway", "pml_gateway") as pool:
         rows = PostgresWorkflowStore(pool, patience_s=10, head_start=timedelta(0))
-        workflows = HeardEnds(rows, MemoryBus())
+        workflows = LiveWorkflows(rows, MemoryBus())
         results = PostgresResults(pool, patience_s=10)
         yield Stores(workflows, PostgresOutbox(pool), PostgresCallLedger(pool), results)
 
@@ -42,5 +42,5 @@ async def stores(database: str | None) -> AsyncGenerator[Stores]:
             yield stores
         return
     kept = MemoryWorkflowStore()
-    workflows = HeardEnds(kept, MemoryBus())
+    workflows = LiveWorkflows(kept, MemoryBus())
     yield Stores(workflows, kept.outbox, MemoryCallLedger(), MemoryResults())

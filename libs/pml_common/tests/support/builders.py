@@ -1,9 +1,13 @@
 """Builders of structures from a short notation, and of appends."""
 
+from pathlib import Path
 from typing import TypeVar
 from uuid import UUID, uuid4
 
+from pml_common.bus import names
+from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.catalog import MessageType
 from pml_common.contracts.executor import JournalAppend, RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import (
@@ -19,6 +23,14 @@ from pml_common.contracts.structure import (
 )
 
 A = TypeVar("A", bound=JournalAppend)
+M = TypeVar("M", bound=Message)
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def example(of: MessageType[M]) -> M:
+    """Return the example of a message type."""
+    name = f"{names.prefix_of(of).removeprefix('pml.')}.json"
+    return of.model.model_validate_json((EXAMPLES / name).read_bytes())
 
 
 def node(node_id: str) -> Node:

@@ -53,7 +53,7 @@ def test_an_entity_that_does_not_fit_a_subject_is_refused(entity: str) -> None:
     [
         ("pml.evt.gateway.x.v1.acme.web", "is not pml"),
         ("foo.evt.gateway.x.v1.acme.web.id", "is not pml"),
-        ("pml.qry.gateway.x.v1.acme.web.id", "neither evt nor cmd"),
+        ("pml.qry.gateway.x.v1.acme.web.id", "none of evt, cmd, run"),
         ("pml.evt.gateway.x.1.acme.web.id", "'1' is not a version"),
         ("pml.evt.gateway.x.vx.acme.web.id", "'vx' is not a version"),
         ("pml.evt.gateway.x.v1.AC.web.id", "org"),

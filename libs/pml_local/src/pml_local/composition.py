@@ -13,7 +13,7 @@ from pml_local.environment import COMMON, own_variables, referenced_variables, s
 from pml_local.errors import StackError
 from pml_local.folder import DataFolder, default_home
 from pml_local.keys import key_variables, make_keys
-from pml_local.nats import SYNC_INTERVAL, SYNC_VARIABLE, NatsServer
+from pml_local.nats import SYNC_VARIABLE, NatsServer
 from pml_local.ports import LOOPBACK, free_port, port_or_free, require_port
 from pml_local.postgres import PostgresServer
 from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_services
@@ -27,6 +27,8 @@ DATA_VARIABLE = "PML_GATEWAY_DATA_FOLDERS"
 SOCKETS_VARIABLE = "PML_GATEWAY_SOCKETS"
 APPROVER_VARIABLE = "PML_GATEWAY_APPROVER"
 APPROVER_HASH_VARIABLE = "PML_GATEWAY_APPROVER_KEY_SHA256"
+SYNC_INTERVAL = "always"
+"""Of the stack's NATS: what it accepts survives a power cut."""
 
 
 _ON_SOCKETS = {

@@ -182,7 +182,7 @@ def test_a_gateway_port_that_nobody_asked_for_gives_way_when_it_is_taken(
 
 @pytest.mark.parametrize(
     ("env", "written"),
-    [({}, "2m"), ({"PML_NATS_SYNC_INTERVAL": "always"}, "always")],
+    [({}, "always"), ({"PML_NATS_SYNC_INTERVAL": "2m"}, "2m")],
 )
 async def test_how_often_nats_syncs_is_a_setting(
     tmp_path: Path, env: dict[str, str], written: str

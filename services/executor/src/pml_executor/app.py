@@ -9,11 +9,13 @@ from pathlib import Path
 
 from pml_common.bus.delivery import deliveries
 from pml_common.bus.port import Bus
+from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import (
     CANCEL_RUN,
     EXECUTOR_ON_CANCEL_RUN,
     EXECUTOR_ON_RUN_WORKFLOW,
+    EXECUTOR_ON_WORKFLOW_ACCEPTED,
 )
 from pml_common.contracts.executor import CancelRun, RunWorkflow
 from pml_common.contracts.grant import Grant
@@ -73,7 +75,7 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
         lease_timeout_s=settings.executor_sandbox_patience_s,
         idle_s=settings.executor_pool_idle_s,
     )
-    work = replace(EXECUTOR_ON_RUN_WORKFLOW, max_in_flight=size.max_processes)
+    most = size.max_processes
     command = await sandbox_command(settings)
     log.log(logging.INFO if command.walls.closed else logging.WARNING, "walls: %s", command.walls)
     async with DenoPool(partial(DenoSandbox.start, command), size, command.may_use_realms) as pool:
@@ -90,12 +92,16 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
         async def run(command: RunWorkflow) -> Sequence[Message]:
             return await on_run_workflow(command, deps, redelivered=deliveries() != 1)
 
+        async def begin(accepted: WorkflowAccepted) -> Sequence[Message]:
+            return await running.run(accepted.run)
+
         async def cancel(command: CancelRun) -> Sequence[Message]:
             await running.stopped(command)
             return await on_cancel_run(command, deps)
 
         running = ActiveRuns(run)
         await bus.listen(CANCEL_RUN, running.stop)
-        await bus.consume(work, running.run)
+        await bus.consume(replace(EXECUTOR_ON_WORKFLOW_ACCEPTED, max_in_flight=most), begin)
+        await bus.consume(replace(EXECUTOR_ON_RUN_WORKFLOW, max_in_flight=most), running.run)
         await bus.consume(EXECUTOR_ON_CANCEL_RUN, cancel)
         yield {"sandbox": pool.check, "walls": fixed_detail(str(command.walls))}

@@ -31,6 +31,7 @@ from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejecte
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished, on_runs_finished
+from pml_gateway.entrypoints.bus.on_workflow_accepted import on_workflows_accepted
 from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
 from pml_gateway.entrypoints.http.app import Health, Limits, rest_app
 from pml_gateway.entrypoints.http.http_protocol import ReadTimeouts, protocol_with
@@ -113,6 +114,10 @@ async def register_handlers(parts: Parts) -> None:
     )
     await bus.consume(
         catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **step, **judging)
+    )
+    await bus.consume_batches(
+        catalog.GATEWAY_ON_WORKFLOW_ACCEPTED,
+        partial(on_workflows_accepted, workflows=parts.workflows),
     )
     await bus.consume_batches(
         catalog.GATEWAY_ON_RUN_FINISHED, partial(on_runs_finished, workflows=parts.workflows)

@@ -18,7 +18,7 @@ from pml_gateway.adapters.bus.results import BusResults
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.watch import BusWatch
 from pml_gateway.adapters.disk_space import MIB, DiskSpace
-from pml_gateway.adapters.heard_ends import HeardEnds
+from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.stores import Stores
@@ -76,15 +76,15 @@ def assemble(
 ) -> Parts:
     """Build every component and start none; `instance` is the id of this process, `key` signs its
     grants."""
-    heard = HeardEnds(stores.workflows, bus)
-    stores = replace(stores, workflows=heard)
+    live = LiveWorkflows(stores.workflows, bus)
+    stores = replace(stores, workflows=live)
     watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), MemoryNotifier()
     relay, runs = OutboxRelay(stores.outbox, bus), RunCache(stores.workflows)
     room = DiskSpace(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
     admission = Admission(settings.bounds, stores.workflows)
     terms, rules, now = settings.terms, settings.rules(key), bus.now
-    workflows = WorkflowService(heard, relay, notifier, runs, names, terms, rules)
+    workflows = WorkflowService(live, relay, notifier, runs, names, terms, rules)
     ready = partial(_require_ready, watch, room)
     rulings = Rulings(tools, policies.of, bus, now)
     analyses = BusAnalyses(bus, tools.find, max_age_s=settings.gateway_analysis_max_age_s)
@@ -125,7 +125,7 @@ def _use_cases(
     cache = ResultCache(
         memoized=BusResults(bus, now),
         persistent=stores.results,
-        store=stores.workflows,
+        store=workflows.store,
         tools=tools,
         query_client=bus,
         policy_of=policy_of,

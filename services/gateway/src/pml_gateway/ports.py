@@ -3,7 +3,7 @@
 All ports of the gateway in one file, by subject: tools, callers, agents, workflows, results.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
+from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.executor import RunFinished
@@ -192,6 +193,10 @@ class WorkflowStore(Protocol):
         has it."""
         ...
 
+    async def add(self, workflows: Sequence[Workflow]) -> Set[tuple[Scope, UUID]]:
+        """Store workflows that were accepted elsewhere; return the keys of those that are new."""
+        ...
+
     async def step_once(
         self, cause: Event, consumer: str, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Taken | None:
@@ -232,8 +237,22 @@ class WorkflowStore(Protocol):
         ...
 
 
-class EndHearingStore(WorkflowStore, Protocol):
-    """A store that knows the ends of runs before they are stored."""
+class LiveWorkflowStore(WorkflowStore, Protocol):
+    """A store that knows what the bus has of a workflow before it is stored."""
+
+    async def accept_run(self, workflow: Workflow, accepted: WorkflowAccepted) -> Workflow | None:
+        """Accept a workflow that runs at once by publishing this, and return None: it is stored
+        later. Where its key is taken, return the workflow that has it. Raises BusError, after which
+        it may be accepted nevertheless."""
+        ...
+
+    async def add_accepted(self, accepted: Sequence[WorkflowAccepted]) -> None:
+        """Store accepted workflows; a repetition changes nothing."""
+        ...
+
+    async def settle(self, scope: Scope, workflow_id: UUID) -> None:
+        """Store now what is known of a workflow."""
+        ...
 
     def hear(self, before: Workflow, run: RunFinished) -> Workflow:
         """Remember the end of a run until it is stored, and return the workflow after it."""

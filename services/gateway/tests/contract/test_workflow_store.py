@@ -17,7 +17,7 @@ from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow.approval import with_shown
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Decided, NotAnalyzed, RunEnded
 from pml_gateway.domain.workflow.parking import with_definitions
-from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance, run_ended
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.support.builders import (
@@ -151,6 +151,25 @@ async def test_the_ends_of_runs_are_stored_together_once(workflows: WorkflowStor
         assert found is not None
         assert (found.state, found.error, found.due_at) == ("succeeded", None, None)
         assert (found.run, found.finished_at) == (run.without_entries(), later(1))
+
+
+async def test_workflows_accepted_elsewhere_are_added_as_they_are_now(
+    workflows: WorkflowStore,
+) -> None:
+    request = ExecuteRequest(code=NASTY, intent=NASTY, args={NASTY: [NASTY, 1e300, None]})
+    new = [workflow(request, key=str(number)) for number in range(3)]
+    begun = [advance(each, Analyzed(analyzed(each), AT), RULES)[0] for each in new]
+    known, runs, ended = begun
+    assert await workflows.accept(known, ()) is None
+    ended = run_ended(ended, finished(ended, result=NASTY))
+    keys = {(SCOPE, each.workflow_id) for each in (runs, ended)}
+    changed = replace(known, timeout_s=1.0)
+    assert await workflows.add([ended, changed, runs]) == keys
+    assert await workflows.add([changed, runs, ended]) == set()
+    for each in (known, runs, ended):
+        assert await workflows.get(SCOPE, each.workflow_id) == each
+    [stored] = await workflows.end([finished(runs, result=1)])
+    assert stored.state == "succeeded"
 
 
 async def test_why_a_workflow_failed_without_a_run_is_kept(workflows: WorkflowStore) -> None:

@@ -2,13 +2,17 @@
 
 import asyncio
 from time import perf_counter
+from uuid import UUID
 
 import httpx2
 import pytest
 
 from libs.pml_local.tests.support.harness import RunningNats, eventually
 from libs.pml_local.tests.support.tcp_proxy import tcp_proxy
+from pml_common.storage.schema import open_schema
+from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
+from services.gateway.tests.support.builders import SCOPE
 
 pytestmark = pytest.mark.integration
 
@@ -23,8 +27,8 @@ async def _answer(g: Gateway, code: str = "return 1;") -> httpx2.Response:
     return answer
 
 
-async def _refusal(g: Gateway) -> str | None:
-    answer = await _answer(g)
+async def _refusal(g: Gateway, code: str = "return 1;") -> str | None:
+    answer = await _answer(g, code)
     if answer.status_code != 503:
         return None
     assert "retry-after" in answer.headers
@@ -72,7 +76,7 @@ async def test_an_approval_given_while_nats_is_away_counts(
         assert len(p.runs) == 1
 
 
-async def test_without_postgres_nothing_is_accepted_and_what_runs_ends_once_it_is_back(
+async def test_without_postgres_what_runs_at_once_is_accepted_and_finished_once_it_is_back(
     nats_url: str, postgres_dsn: str
 ) -> None:
     async with (
@@ -83,11 +87,22 @@ async def test_without_postgres_nothing_is_accepted_and_what_runs_ends_once_it_i
         hanging = asyncio.create_task(g.execute("hang", timeout=30))
         await eventually(lambda: p.runs)
         await link.cut()
-        message = await _refusal(g)
-        assert "Postgres" in str(message)
+        assert "Postgres" in str(await _refusal(g, "ask"))
+        begun = asyncio.create_task(g.execute("hang", timeout=60))
+        await eventually(lambda: p.runs[1:])
         assert (await g.http.get("/api/workflows")).status_code == 503
         assert "Postgres" in (await g.http.get("/healthz")).json()["checks"]["postgres"]
         p.release.set()
         await link.listen()
         assert (await hanging)["status"] == "success"
+        ran = await begun
+        assert ran["status"] == "success"
+        async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
+            rows = PostgresWorkflowStore(pool)
+            await eventually(lambda: _succeeded(rows, UUID(ran["workflowId"])))
         assert (await g.execute())["status"] == "success"
+
+
+async def _succeeded(rows: PostgresWorkflowStore, workflow_id: UUID) -> bool:
+    found = await rows.get(SCOPE, workflow_id)
+    return found is not None and found.state == "succeeded"

@@ -1,14 +1,16 @@
 """Errors say what is wrong, where, and what to do, always in one form."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
+from uuid import UUID
 
 import httpx2
 import pytest
 
-from pml_common.contracts.base import Message
+from libs.pml_local.tests.support.harness import eventually
+from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.support.builders import workflow
+from services.gateway.tests.support.builders import SCOPE, workflow
 from services.gateway.tests.support.harness import Json, World, world
 
 JSON = {"content-type": "application/json"}
@@ -166,8 +168,8 @@ async def test_unknown_paths_and_methods_are_named() -> None:
         assert wrong.headers["allow"] == "POST"
 
 
-async def _refused(w: World) -> Json:
-    answer = await w.http.post("/api/execute", json={"code": "return 1;"})
+async def _refused(w: World, code: str = "return 1;") -> Json:
+    answer = await w.http.post("/api/execute", json={"code": code})
     assert answer.status_code == 503
     assert int(answer.headers["retry-after"]) > 0
     error = error_of(answer)
@@ -187,17 +189,28 @@ async def test_without_nats_nothing_is_accepted_and_the_answer_names_it() -> Non
         assert (await w.execute())["status"] == "success"
 
 
-async def test_without_postgres_nothing_is_accepted_and_the_answer_names_it(
+async def test_without_postgres_what_runs_at_once_is_accepted_and_the_rest_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def away(new: Workflow, effects: Sequence[Message]) -> None:
+    async def away(*_: object) -> None:
         raise StorageUnavailable("Postgres does not answer")
 
     async with world() as w:
         with monkeypatch.context() as outage:
-            outage.setattr(w.parts.stores.workflows, "accept", away)
-            assert "Postgres" in (await _refused(w))["message"]
-        assert (await w.execute())["status"] == "success"
+            for stores in ("accept", "add", "end", "get", "change", "step_once"):
+                outage.setattr(w.kept, stores, away)
+            ran = await w.execute()
+            assert ran["status"] == "success"
+            assert "Postgres" in (await _refused(w, "ask"))["message"]
+        assert (await w.execute("ask"))["status"] == "approval_required"
+        path = f"/api/workflows/{ran['workflowId']}"
+        await eventually(lambda: _is_stored(w, UUID(str(ran["workflowId"]))))
+        assert (await w.http.get(path)).json()["status"] == "success"
+
+
+async def _is_stored(w: World, workflow_id: UUID) -> bool:
+    found = w.kept.kept.get((SCOPE, workflow_id))
+    return found is not None and found.state == "succeeded"
 
 
 async def test_a_service_that_does_not_respond_is_named() -> None:
@@ -211,11 +224,11 @@ async def test_a_service_that_does_not_respond_is_named() -> None:
 async def test_an_internal_error_does_not_leak_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def break_down(new: Workflow) -> None:
+    async def break_down(new: Workflow, accepted: WorkflowAccepted) -> None:
         raise RuntimeError("password=hunter2")
 
     async with world() as w:
-        monkeypatch.setattr(w.parts.stores.workflows, "accept", break_down)
+        monkeypatch.setattr(w.parts.stores.workflows, "accept_run", break_down)
         answer = await w.http.post("/api/execute", json={"code": "return 1;"})
         assert answer.status_code == 500
         assert error_of(answer)["kind"] == "internal"

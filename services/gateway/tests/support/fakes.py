@@ -9,6 +9,7 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.bus.run_journal import OWNER
 from pml_common.contracts import catalog, ids
+from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.analyzer import (
     AnalysisRejected,
     AnalyzeProgram,
@@ -72,6 +73,7 @@ class FakeServices:
         """Start consuming and serving."""
         await self.bus.consume(catalog.ANALYZER_ON_EXECUTION_REQUESTED, self._analyze)
         await self.bus.serve(catalog.ANALYZE, self._analyze_program)
+        await self.bus.consume(catalog.EXECUTOR_ON_WORKFLOW_ACCEPTED, self._begin)
         await self.bus.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, self._run)
         await self.bus.serve(catalog.RESOLVE_CAPABILITY, self._resolve)
         await self.bus.serve(catalog.DESCRIBE_CAPABILITIES, self._describe)
@@ -100,6 +102,9 @@ class FakeServices:
             return ProgramAnalysis(analyzed=message)
         assert isinstance(message, AnalysisRejected)
         return ProgramAnalysis(rejected=message)
+
+    async def _begin(self, accepted: WorkflowAccepted) -> Sequence[Message]:
+        return await self._run(accepted.run)
 
     async def _run(self, command: RunWorkflow) -> Sequence[Message]:
         self.runs.append(command)

@@ -17,7 +17,7 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
-from pml_gateway.adapters.heard_ends import HeardEnds
+from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.results import MemoryResults
@@ -73,7 +73,7 @@ def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -
     """Build a workflow service on a store in memory, with a run cache and a notifier of its own."""
     bus = bus or MemoryBus()
     return WorkflowService(
-        store=HeardEnds(store, bus),
+        store=LiveWorkflows(store, bus),
         relay=OutboxRelay(store.outbox, bus),
         notifier=MemoryNotifier(),
         runs=RunCache(store),

@@ -11,7 +11,7 @@ from pml_common.bus.port import DeadMessage
 from pml_common.contracts import ids
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import WorkflowFinished
-from pml_gateway.adapters.heard_ends import HeardEnds
+from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
@@ -25,7 +25,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.kept, self.bus = MemoryWorkflowStore(), MemoryBus()
-        self.store = HeardEnds(self.kept, self.bus)
+        self.store = LiveWorkflows(self.kept, self.bus)
         self.new = workflow()
 
     async def start(self) -> Workflow:

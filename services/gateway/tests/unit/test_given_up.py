@@ -9,7 +9,7 @@ import pytest
 from pml_common.contracts import ids
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Due, GivenUp, JournalSeen
-from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.domain.workflow.workflow import Approval, Workflow
 from pml_gateway.domain.workflow.workflow_state import abandoned_at
 from services.gateway.tests.support.builders import AT, RULES, analyzed, later, workflow
 from services.gateway.tests.support.layered import running as at_a_layer
@@ -70,6 +70,16 @@ def test_a_run_that_no_executor_can_make_ends_and_says_what_it_has_called() -> N
     assert message_of(now, replace(workflow_event, journal=None))[1] == (
         "the run could not be finished; executor-on-run-workflow gave it up: why"
     )
+
+
+def test_an_accepted_run_that_no_executor_can_make_ends_unless_an_approval_followed() -> None:
+    now = running()
+    accepted = ids.effect_id(now.workflow_id, "workflow-accepted")
+    workflow_event = given("executor-on-workflow-accepted", accepted, SEEN)
+    kind, message = message_of(now, workflow_event)
+    assert (kind, "executor-on-workflow-accepted gave it up" in message) == ("internal", True)
+    approved = replace(now, approval=Approval(accepted, AT, later(9)))
+    assert after(approved, workflow_event) == (approved, ())
 
 
 def test_a_run_whose_journal_cannot_be_read_says_so_and_what_is_unknown() -> None:

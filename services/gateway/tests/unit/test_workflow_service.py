@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ExecutionRequested, WorkflowFinished
@@ -115,6 +116,19 @@ async def test_nothing_follows_from_a_step_that_is_refused_or_of_no_workflow() -
         await service.step(SCOPE, new.workflow_id, refuse)
     assert await service.step(SCOPE, uuid4(), refuse) is None
     assert recorder.order == ["store", "store"]
+
+
+async def test_a_run_is_accepted_by_the_bus_and_by_the_store_while_the_bus_is_away() -> None:
+    kept, bus = MemoryWorkflowStore(), MemoryBus()
+    service = workflow_service(kept, bus)
+    for key, is_stored in (("first", False), ("second", True)):
+        bus.broker.available = not is_stored
+        new = workflow(key=key)
+        step = service.advance(new, Analyzed(analyzed(new), AT))
+        assert await service.accept(step) == step[0]
+        assert ((SCOPE, new.workflow_id) in kept.kept) == is_stored
+        assert service.runs.is_known(SCOPE, str(new.workflow_id))
+        assert bool(await kept.outbox.claim(1)) == is_stored
 
 
 async def test_a_caller_that_waits_is_notified_of_a_step() -> None:

@@ -90,6 +90,8 @@ async def seal(
     if isinstance(message, JournalAppend) and message.previous is not None:
         headers[EXPECTED_LAST] = str(message.previous)
         headers[EXPECTED_ON] = names.entity_filter(message.scope, message.entity, entry.owner)
+    elif entry.until_handled:
+        headers[EXPECTED_LAST], headers[EXPECTED_ON] = "0", subject
     return Envelope(subject, await check_in(data, headers, payloads), headers)
 
 

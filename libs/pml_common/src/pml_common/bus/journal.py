@@ -17,7 +17,7 @@ from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import BusUnavailable, Unreadable, of_unknown_type
 from pml_common.bus.port import EventsOf, Journal, StoredMessage, without_foreign
 from pml_common.contracts import catalog
-from pml_common.contracts.catalog import MessageType, Service
+from pml_common.contracts.catalog import Service
 from pml_common.contracts.scope import Scope
 
 _BATCH = 500
@@ -121,8 +121,7 @@ class NatsJournal(Journal):
         return without_foreign(await self.salvage(of, scope, entity))
 
     async def _stored(self, of: EventsOf, scope: Scope, entity: str) -> list[Msg]:
-        owner = of.owner if isinstance(of, MessageType) else of
-        stream = names.stream_of("evt", owner)
+        stream = names.events_stream(of)
         return await read_stored(self._client, stream, names.events_filter(of, scope, entity))
 
     async def _record(self, stored: Msg) -> StoredMessage | None:

@@ -124,9 +124,9 @@ class MemoryBus(Bus):
         self, of: EventsOf, scope: Scope, entity: str
     ) -> Sequence[StoredMessage | Unreadable]:
         self._require(f"read {entity}")
-        owner = of.owner if isinstance(of, MessageType) else of
         found: list[StoredMessage | Unreadable] = []
-        for stored in self.broker.stream("evt", owner).on(names.events_filter(of, scope, entity)):
+        stream = self.broker.streams[names.events_stream(of)]
+        for stored in stream.on(names.events_filter(of, scope, entity)):
             try:
                 record = await self._record(stored)
             except Unreadable as error:

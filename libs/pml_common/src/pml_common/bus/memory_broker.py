@@ -151,7 +151,7 @@ class Durable:
 
     def _queue(self, stored: Stored, deliveries: int) -> None:
         if deliveries > self.consumer.max_deliver:
-            self._dead_letter(self._advisory(stored, deliveries - 1))
+            self._dead_letter(self._advisory(stored, deliveries - 1), None)
             return
         self.ready.append((stored, deliveries))
         self.dispatch()
@@ -186,7 +186,7 @@ class Durable:
         self._timers.pop(stored.sequence).cancel()
         match outcome:
             case Done():
-                self._settled()
+                self._settled(stored)
             case Retry(0):
                 self._queue(stored, deliveries + 1)
             case Retry(delay_s):
@@ -194,7 +194,8 @@ class Durable:
                 self._timers[stored.sequence] = self._broker.clock.call_later(delay_s, again)
             case DeadLetter(reason):
                 write = replica.build_dead_letter
-                self._dead_letter(write(stored.envelope, reason, deliveries) if write else None)
+                letter = write(stored.envelope, reason, deliveries) if write else None
+                self._dead_letter(letter, stored)
 
     def _advisory(self, stored: Stored, deliveries: int) -> Envelope | None:
         """Build the server's advisory; there is none for the dead-letter consumer."""
@@ -211,13 +212,15 @@ class Durable:
         subject = f"{names.MAX_DELIVERIES_ADVISORIES}.{stream}.{durable}"
         return Envelope(subject, json.dumps(told).encode(), {})
 
-    def _dead_letter(self, letter: Envelope | None) -> None:
+    def _dead_letter(self, letter: Envelope | None, handled: Stored | None) -> None:
         if letter is not None:
             self._broker.add_dead_letter(letter)
-        self._settled()
+        self._settled(handled)
 
-    def _settled(self) -> None:
+    def _settled(self, handled: Stored | None) -> None:
         self.unsettled -= 1
+        if handled is not None:
+            self._broker.handled(self.consumer, handled)
         self._broker.changed.set()
 
 
@@ -240,6 +243,7 @@ class MemoryBroker:
         self.streams: defaultdict[str, Stream] = defaultdict(Stream)
         self.subscriptions: list[Callable[[Envelope], None]] = []
         self.servers: defaultdict[str, deque[QueryHandler]] = defaultdict(deque)
+        self._handled_by: defaultdict[str, set[str]] = defaultdict(set)
         self.changed = asyncio.Event()
         self._durables = {c.durable: Durable(self, c) for c in CONSUMERS}
         self._letters = Durable(self, GATEWAY_ON_DEAD_LETTER)
@@ -310,6 +314,17 @@ class MemoryBroker:
         for receive in list(self.subscriptions):
             receive(envelope)
         return stored.sequence
+
+    def handled(self, consumer: Consumer[Message] | DeadLetterConsumer, stored: Stored) -> None:
+        """Remove a message that is kept until it is handled once its last consumer has."""
+        if isinstance(consumer, DeadLetterConsumer) or not consumer.message.until_handled:
+            return
+        of = {each.durable for each in CONSUMERS if each.message is consumer.message}
+        handled_by = self._handled_by[stored.envelope.headers[codec.MSG_ID]]
+        handled_by.add(consumer.durable)
+        if handled_by >= of:
+            stream = self.stream(consumer.message.kind, consumer.message.owner)
+            stream.messages = [each for each in stream.messages if each is not stored]
 
     async def settled(self, timeout: float = 5.0) -> None:
         """Wait until every message with a consuming replica was handled or dead-lettered."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, get_args
 from urllib.parse import quote, unquote
 
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import MessageType, QueryType, Service
 from pml_common.contracts.scope import Scope
 
-Kind = Literal["evt", "cmd"]
+Kind = Literal["evt", "cmd", "run"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 DEAD_STREAM = "PML_DEAD"
 DEAD_SUBJECTS = "pml.dead.>"
@@ -97,13 +98,20 @@ def events_filter(
     return entity_filter(scope, entity, of)
 
 
+def events_stream(of: MessageType[Message] | Service) -> str:
+    """Return the stream that has the events of one type or one owner."""
+    if isinstance(of, MessageType):
+        return stream_of(of.kind, of.owner)
+    return stream_of("evt", of)
+
+
 def query_subject(query_type: QueryType[Query, Contract]) -> str:
     """Return the subject of a query."""
     return f"pml.qry.{query_type.owner}.{query_type.name}.v{query_type.version}"
 
 
 def stream_of(kind: Kind, owner: str) -> str:
-    """Return the name of the stream of an owner's events or commands."""
+    """Return the name of the stream of an owner's messages of one kind."""
     return f"PML_{owner.upper()}_{kind.upper()}"
 
 
@@ -133,8 +141,8 @@ def parse_subject(subject: str) -> Address:
     if len(tokens) != 8 or tokens[0] != "pml":
         raise ValueError(f"{subject!r} is not pml.<kind>.<owner>.<name>.v<N>.<org>.<project>.<id>")
     _, kind, owner, name, version, org, project, entity = tokens
-    if kind != "evt" and kind != "cmd":
-        raise ValueError(f"{subject!r}: kind {kind!r} is neither evt nor cmd")
+    if kind not in KINDS:
+        raise ValueError(f"{subject!r}: kind {kind!r} is none of {', '.join(KINDS)}")
     if not version.startswith("v") or not version[1:].isdecimal():
         raise ValueError(f"{subject!r}: {version!r} is not a version")
     scope = Scope(org=org, project=project)

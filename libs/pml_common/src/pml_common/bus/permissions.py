@@ -28,6 +28,7 @@ def permissions_of(service: Service) -> Permissions:
         *(names.filter_of(entry) for entry in catalog.MESSAGES if entry.sender == service),
         *(names.query_subject(each) for each in catalog.QUERIES if service in each.clients),
         *_streams(service),
+        *_creating(service),
         *(subject for consumer in _consumers(service) for subject in _consuming(consumer)),
         *_reading(service),
         *_dead_letters(service),
@@ -39,6 +40,13 @@ def permissions_of(service: Service) -> Permissions:
 
 def _consumers(service: Service) -> Iterator[Consumer[Message]]:
     return (consumer for consumer in catalog.CONSUMERS if consumer.service == service)
+
+
+def _creating(service: Service) -> Iterator[str]:
+    for consumer in catalog.CONSUMERS:
+        if streams.creates(service, consumer):
+            stream, subjects = streams.stream_of(consumer), names.filter_of(consumer.message)
+            yield f"$JS.API.CONSUMER.CREATE.{stream}.{consumer.durable}.{subjects}"
 
 
 def _streams(service: Service) -> Iterator[str]:
@@ -53,7 +61,6 @@ def _streams(service: Service) -> Iterator[str]:
 
 def _consuming(consumer: Consumer[Message]) -> Iterator[str]:
     durable = f"{streams.stream_of(consumer)}.{consumer.durable}"
-    yield f"$JS.API.CONSUMER.CREATE.{durable}.{names.filter_of(consumer.message)}"
     yield f"$JS.API.CONSUMER.MSG.NEXT.{durable}"
     yield f"$JS.ACK.{durable}.>"
     yield names.dead_subject(consumer.durable)
@@ -68,7 +75,7 @@ def _reading(service: Service) -> Iterator[str]:
 
 
 def _dead_letters(service: Service) -> Iterator[str]:
-    """Dead letters, and the commands that the server gave up, which are still in their queues."""
+    """Dead letters, and what the server gave up that is still in its queue."""
     reader = catalog.GATEWAY_ON_DEAD_LETTER
     if reader.service != service:
         return
@@ -76,8 +83,9 @@ def _dead_letters(service: Service) -> Iterator[str]:
     yield f"$JS.API.CONSUMER.CREATE.{durable}"
     yield f"$JS.API.CONSUMER.MSG.NEXT.{durable}"
     yield f"$JS.ACK.{durable}.>"
-    for owner in sorted({entry.owner for entry in catalog.MESSAGES if entry.kind == "cmd"}):
-        yield f"$JS.API.DIRECT.GET.{names.stream_of('cmd', owner)}"
+    for name in sorted({names.stream_of(each.kind, each.owner) for each in catalog.MESSAGES}):
+        if not name.endswith("_EVT"):
+            yield f"$JS.API.DIRECT.GET.{name}"
 
 
 def _buckets(service: Service) -> Iterator[str]:

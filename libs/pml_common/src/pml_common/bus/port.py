@@ -93,8 +93,10 @@ class Publisher(Protocol):
         `message_id` within the server's window stores nothing and returns the first sequence.
 
         A `JournalAppend` is stored only if its `previous` is the sequence of the last event of its
-        owner about its entity, of whatever type (0: none yet); without `previous`, always. Raises
-        Fenced; BusUnavailable also if the server has only earlier messages.
+        owner about its entity, of whatever type (0: none yet); without `previous`, always. A
+        message that is kept until it is handled is stored only if there is none like it about its
+        entity, nor was within the window. Raises Fenced; BusUnavailable also if the server has only
+        earlier messages.
         """
         ...
 

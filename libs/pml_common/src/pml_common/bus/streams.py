@@ -30,6 +30,10 @@ MAX_REPLICAS = 5
 """The server's own limit."""
 Storage = Literal["file", "memory"]
 
+_RETENTION: Mapping[str | None, api.RetentionPolicy] = {
+    "cmd": api.RetentionPolicy.WORK_QUEUE,
+    "run": api.RetentionPolicy.INTEREST,
+}
 _NAME_IN_USE = 10058
 _NO_PEERS = 10005
 _TOO_FEW_SERVERS = (_NO_PEERS, 10074)
@@ -60,23 +64,18 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
         names.stream_of(entry.kind, entry.owner): [names.stream_subjects(entry.kind, entry.owner)]
         for entry in catalog.MESSAGES
     }
-    work = {
-        names.stream_of("cmd", entry.owner) for entry in catalog.MESSAGES if entry.kind == "cmd"
-    }
-    heard = {names.stream_of("evt", each.owner) for each in catalog.MESSAGES if each.kind == "evt"}
+    kinds = {names.stream_of(each.kind, each.owner): each.kind for each in catalog.MESSAGES}
     subjects[names.DEAD_STREAM] = [names.DEAD_SUBJECTS, f"{names.MAX_DELIVERIES_ADVISORIES}.>"]
     streams = [
         api.StreamConfig(
             name=name,
             subjects=stored,
-            retention=(
-                api.RetentionPolicy.WORK_QUEUE if name in work else api.RetentionPolicy.LIMITS
-            ),
+            retention=_RETENTION.get(kinds.get(name), api.RetentionPolicy.LIMITS),
             max_age=DEAD_AGE_S if name == names.DEAD_STREAM else MESSAGE_AGE_S,
             duplicate_window=DUPLICATE_WINDOW_S,
             allow_direct=True,
             allow_msg_ttl=True,  # for write checks
-            republish=_republished(stored) if name in heard else None,
+            republish=_republished(stored) if kinds.get(name) == "evt" else None,
         )
         for name, stored in subjects.items()
     ]
@@ -177,11 +176,19 @@ async def ensure_all(js: JetStreamContext, service: str, settings: StreamSetting
         *(_ensure_stream(js, config, service) for config in stream_configs(settings))
     )
     every = (*catalog.CONSUMERS, catalog.GATEWAY_ON_DEAD_LETTER)
-    own = (consumer for consumer in every if consumer.service == service)
+    own = (consumer for consumer in every if creates(service, consumer))
     try:
         await asyncio.gather(*(ensure_consumer(js, consumer) for consumer in own))
     except NotFoundError as error:
         raise next(filter(None, refused), error) from None
+
+
+def creates(service: str, consumer: Consumer[Message] | DeadLetterConsumer) -> bool:
+    """Return whether a service creates a consumer: its own, and all of what it publishes to be kept
+    until it is handled, else a message could come before one of its consumers."""
+    if consumer.service == service or isinstance(consumer, DeadLetterConsumer):
+        return consumer.service == service
+    return consumer.message.until_handled and consumer.message.owner == service
 
 
 async def ensure_consumer(

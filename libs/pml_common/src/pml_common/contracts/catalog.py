@@ -4,11 +4,12 @@ Subjects, streams, durable consumers, permissions, example payloads, exported sc
 docs/messages.md are all derived from it. `MESSAGES`, `QUERIES` and `CONSUMERS` hold the entries in
 the order in which they are declared here.
 """
+# long on purpose: one table, read as a whole, with the types of its entries
 
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from pml_common.contracts import analyzer, executor, gateway, learner, registry
+from pml_common.contracts import acceptance, analyzer, executor, gateway, learner, registry
 from pml_common.contracts.base import Command, Contract, Message, Query
 from pml_common.contracts.capability import CapabilityRecord
 
@@ -25,7 +26,8 @@ class MessageType(Generic[M_co]):
     """One type of published messages: `name` is the event or the verb-noun in its subject. An event
     is published by its owner, a command by the service `sent_by`; the server refuses it from any
     other. Messages that decide what runs, what it may do and how it ended are also `signed`: they
-    are accepted for their signature alone."""
+    are accepted for their signature alone. One that is kept `until_handled` is stored until each of
+    its consumers has handled it, instead of for days."""
 
     owner: Service
     name: str
@@ -34,6 +36,7 @@ class MessageType(Generic[M_co]):
     version: int = 1
     sent_by: Service | None = None
     signed: bool = True
+    until_handled: bool = False
 
     @property
     def is_fenced(self) -> bool:
@@ -46,8 +49,11 @@ class MessageType(Generic[M_co]):
         return self.sent_by or self.owner
 
     @property
-    def kind(self) -> Literal["evt", "cmd"]:
-        """Second token of the subject."""
+    def kind(self) -> Literal["evt", "cmd", "run"]:
+        """Second token of the subject: `run` where a message is stored only until each of its
+        consumers has handled it."""
+        if self.until_handled:
+            return "run"
         return "cmd" if issubclass(self.model, Command) else "evt"
 
 
@@ -127,6 +133,13 @@ EXECUTION_REQUESTED = MessageType(
     "execution-requested",
     gateway.ExecutionRequested,
     "A workflow was accepted and stored.",
+)
+WORKFLOW_ACCEPTED = MessageType(
+    "gateway",
+    "workflow-accepted",
+    acceptance.WorkflowAccepted,
+    "A workflow was accepted and its run begins: acceptance and run command in one.",
+    until_handled=True,
 )
 APPROVAL_REQUESTED = MessageType(
     "gateway",
@@ -328,6 +341,9 @@ REGISTRY_ON_TOOLS_LISTED = Consumer(
 GATEWAY_ON_EXECUTION_ANALYZED = Consumer(
     "gateway", EXECUTION_ANALYZED, "Starts the run, requests an approval, or denies the workflow."
 )
+GATEWAY_ON_WORKFLOW_ACCEPTED = Consumer(
+    "gateway", WORKFLOW_ACCEPTED, "Stores the workflow.", Batch()
+)
 GATEWAY_ON_ANALYSIS_REJECTED = Consumer(
     "gateway", ANALYSIS_REJECTED, "Ends the workflow with the diagnostics."
 )
@@ -343,6 +359,14 @@ EXECUTOR_ON_RUN_WORKFLOW = Consumer(
     "executor",
     RUN_WORKFLOW,
     "Runs the program in a sandbox, or resumes its journal.",
+    ack_wait_s=5.0,
+    max_deliver=20,
+    max_in_flight=8,
+)
+EXECUTOR_ON_WORKFLOW_ACCEPTED = Consumer(
+    "executor",
+    WORKFLOW_ACCEPTED,
+    "Runs the program, as at a run command.",
     ack_wait_s=5.0,
     max_deliver=20,
     max_in_flight=8,

@@ -28,7 +28,7 @@ from pml_gateway.domain.workflow.result_cache import (
     outdated,
 )
 from pml_gateway.domain.workflow.workflow import Workflow
-from pml_gateway.ports import KeptResults, KnownTools, LastingResults, WorkflowStore
+from pml_gateway.ports import KeptResults, KnownTools, LastingResults, LiveWorkflowStore
 
 log = logging.getLogger(__name__)
 _lookups = metrics.get_meter(__name__).create_counter(vocabulary.CACHE_LOOKUPS)
@@ -47,7 +47,7 @@ class ResultCache:
 
     memoized: KeptResults
     persistent: LastingResults
-    store: WorkflowStore
+    store: LiveWorkflowStore
     tools: KnownTools
     query_client: QueryClient
     policy_of: Callable[[Scope], Policy]
@@ -77,6 +77,7 @@ class ResultCache:
         if kept is None:
             return
         try:
+            await self.store.settle(workflow.scope, workflow.workflow_id)
             await self._results(record).keep(key_of(record, request.arguments), kept)
         except _OUTAGES as outage:
             log.warning("%s: a result of %s is not cached: %s", record.scope, record.name, outage)

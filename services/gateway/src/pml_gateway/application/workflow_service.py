@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from uuid import UUID
 
+from pml_common.bus.errors import BusError
+from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished, WorkflowParked
@@ -17,10 +19,11 @@ from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Terms
+from pml_gateway.domain.workflow.accepted_run import acceptance_of
 from pml_gateway.domain.workflow.events import WorkflowEvent
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.domain.workflow.workflow_state import Rules
-from pml_gateway.ports import CapabilityNames, EndHearingStore, Notifier, Outgoing, Relay, Waiter
+from pml_gateway.ports import CapabilityNames, LiveWorkflowStore, Notifier, Outgoing, Relay, Waiter
 
 log = logging.getLogger(__name__)
 
@@ -32,12 +35,12 @@ UNDER_WAY = ("requested", "running")
 class WorkflowService:
     """Accepts workflows, takes their steps and waits for their ends.
 
-    Nothing follows from a step before it is stored, but the answer to an end that its journal has.
+    Nothing follows from a step before it is stored, by the store or the bus.
     After that the run is cached, so that its first tool call need not read the store; effects are
     published and waiting callers notified last.
     """
 
-    store: EndHearingStore
+    store: LiveWorkflowStore
     relay: Relay
     notifier: Notifier
     runs: RunCache
@@ -50,9 +53,20 @@ class WorkflowService:
         return advance(workflow, event, self.rules)
 
     async def accept(self, first: Step) -> Workflow:
-        """Store a new workflow after its first step and publish what follows; where its key is
-        taken, return the stored workflow instead. Raises StorageUnavailable."""
+        """Accept a new workflow after its first step; where its key is taken, return the workflow
+        that has it. Where its run begins at once, the bus accepts it, if it can; else the store
+        does, and what follows is published. Raises StorageUnavailable."""
         workflow, effects = first
+        acceptance = acceptance_of(workflow, effects)
+        if acceptance is not None:
+            try:
+                known = await self.store.accept_run(workflow, acceptance)
+            except BusError as error:
+                log.warning("%s is stored first: %s", workflow.workflow_id, error)
+            else:
+                if known is None:
+                    self.runs.put(workflow)
+                return known or workflow
         stored = await self.store.accept(workflow, effects)
         if stored is not None:
             return stored
@@ -86,6 +100,11 @@ class WorkflowService:
             self.runs.put(taken.workflow)
             self.notifier.notify(taken.workflow)
         return taken.effects
+
+    async def store_accepted(self, accepted: Sequence[WorkflowAccepted]) -> None:
+        """Store workflows that the bus accepted; a repetition changes nothing. Raises
+        StorageUnavailable."""
+        await self.store.add_accepted(accepted)
 
     async def hear_end(self, run: RunFinished) -> None:
         """Answer this process's callers at the end of a run that is stored in its journal only."""

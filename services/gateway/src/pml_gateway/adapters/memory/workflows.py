@@ -1,6 +1,6 @@
 """Workflows and the outbox in memory; pass the same contract suite as the Postgres stores."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from datetime import datetime
 from uuid import UUID
 
@@ -52,6 +52,13 @@ class MemoryWorkflowStore(WorkflowStore):
         for message in effects:
             self.outbox.put(message, workflow.traceparent)
         return None
+
+    @override
+    async def add(self, workflows: Sequence[Workflow]) -> Set[tuple[Scope, UUID]]:
+        keys = {(each.scope, each.workflow_id): each for each in workflows}
+        added = keys.keys() - self.kept.keys()
+        self.kept |= {key: keys[key] for key in added}
+        return added
 
     @override
     async def step_once(

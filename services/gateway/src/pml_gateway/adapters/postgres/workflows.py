@@ -1,8 +1,9 @@
 """Workflows, approvals and the outbox in Postgres, schema `gateway`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
+from operator import itemgetter
 from uuid import UUID
 
 from typing_extensions import override
@@ -56,19 +57,11 @@ class PostgresWorkflowStore(WorkflowStore):
         return await with_deadline(self._accept(workflow, effects), self._patience_s)
 
     async def _accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
-        requested, key = workflow.requested, scope_columns(workflow.scope)
-        new = replace(workflow, analysis=None, approval=None, grant=None)
-        asked = workflow.approval
+        key, asked = scope_columns(workflow.scope), workflow.approval
         async with connection(self._pool) as conn:
             stored = await conn.fetchval(
                 _SQL["accept-workflow"],
-                *workflow_columns(new, workflow),
-                workflow.idempotency_key,
-                workflow.request_hash,
-                workflow.timeout_s,
-                workflow.traceparent,
-                requested.model_dump_json(),
-                requested.requested_at,
+                *_columns_of_new(workflow),
                 asked.requested_at if asked else None,
                 asked.expires_at if asked else None,
                 [message.message_id for message in effects],
@@ -83,6 +76,17 @@ class PostgresWorkflowStore(WorkflowStore):
         if row is None:
             raise LookupError(f"workflow {workflow.workflow_id} is neither new nor known")
         return workflow_now(row)
+
+    @override
+    async def add(self, workflows: Sequence[Workflow]) -> Set[tuple[Scope, UUID]]:
+        columns = sorted(map(_columns_of_new, workflows), key=itemgetter(0, 1, 2))
+        async with connection(self._pool) as conn:
+            rows = await conn.fetch(_SQL["add-workflows"], *map(list, zip(*columns, strict=True)))
+        added = {(scope_of(row), row["workflow_id"]) for row in rows}
+        for workflow in workflows:
+            if (workflow.scope, workflow.workflow_id) in added:
+                self._cache.put(workflow, 0)
+        return added
 
     @override
     async def step_once(
@@ -228,6 +232,20 @@ class PostgresWorkflowStore(WorkflowStore):
         async with connection(self._pool) as conn:
             rows = await conn.fetch(_SQL["list-due"], now, limit)
         return [(scope_of(row), row["workflow_id"]) for row in rows]
+
+
+def _columns_of_new(workflow: Workflow) -> tuple[object, ...]:
+    """Return all columns of a new workflow, as it is after its first step."""
+    requested, new = workflow.requested, replace(workflow, analysis=None, grant=None)
+    return (
+        *workflow_columns(new, workflow),
+        workflow.idempotency_key,
+        workflow.request_hash,
+        workflow.timeout_s,
+        workflow.traceparent,
+        requested.model_dump_json(),
+        requested.requested_at,
+    )
 
 
 def _asked_now(before: Workflow, after: Workflow) -> Approval | None:

@@ -2,6 +2,7 @@
 
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.error import WorkflowError
+from pml_gateway.domain.workflow.accepted_run import accepted_id
 from pml_gateway.domain.workflow.events import GivenUp
 from pml_gateway.domain.workflow.workflow_state import Workflow
 
@@ -11,6 +12,7 @@ CONSUMERS = frozenset(
         catalog.ANALYZER_ON_EXECUTION_REQUESTED,
         catalog.GATEWAY_ON_EXECUTION_ANALYZED,
         catalog.GATEWAY_ON_ANALYSIS_REJECTED,
+        catalog.EXECUTOR_ON_WORKFLOW_ACCEPTED,
         catalog.EXECUTOR_ON_RUN_WORKFLOW,
         catalog.EXECUTOR_ON_CANCEL_RUN,
         catalog.GATEWAY_ON_WORKFLOW_PARKED,
@@ -48,6 +50,9 @@ def _awaited(workflow: Workflow) -> set[tuple[str, str]]:
         (parked.durable, str(ids.effect_id(command, parked.message.name))),
         (finished.durable, str(ids.effect_id(run, finished.message.name))),
     }
+    if workflow.approval is None:
+        accepted = catalog.EXECUTOR_ON_WORKFLOW_ACCEPTED
+        awaited.add((accepted.durable, str(accepted_id(workflow.workflow_id))))
     if workflow.error is not None:
         cancel = catalog.EXECUTOR_ON_CANCEL_RUN
         awaited.add((cancel.durable, str(ids.effect_id(run, cancel.message.name))))

@@ -25,6 +25,22 @@ WITH accepted AS (
 )
 SELECT workflow_id FROM accepted
 
+-- name: add-workflows
+-- Workflows that the bus accepted; those that have a row stay as they are.
+INSERT INTO workflow (
+    org, project, workflow_id, state, analysis, capability_id, approval_id, run, result, error,
+    due_at, finished_at, granted, idempotency_key, request_hash, timeout_s, traceparent,
+    requested, created_at
+)
+SELECT *
+FROM unnest(
+    $1::text[], $2::text[], $3::uuid[], $4::text[], $5::json[], $6::uuid[], $7::uuid[], $8::json[],
+    $9::json[], $10::json[], $11::timestamptz[], $12::timestamptz[], $13::json[], $14::text[],
+    $15::text[], $16::double precision[], $17::text[], $18::json[], $19::timestamptz[]
+)
+ON CONFLICT DO NOTHING
+RETURNING org, project, workflow_id
+
 -- name: get-workflow
 SELECT *
 FROM workflow_now

@@ -5,7 +5,7 @@ import pytest
 from pml_common.contracts.error import WorkflowError
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.views import approvals_of, summary_of
-from pml_gateway.domain.workflow.events import Analyzed, Decided, NotAnalyzed, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed, Decided, NotAnalyzed
 from pml_gateway.domain.workflow.workflow import advance
 from pml_gateway.ports import WorkflowStore
 from services.gateway.tests.conftest import Stores
@@ -35,7 +35,7 @@ async def test_a_list_is_newest_first_and_its_scopes_own(workflows: WorkflowStor
         await workflows.accept(one, (one.requested,))
     for workflow_event in (
         Analyzed(analyzed(kept[1]), AT),
-        RunEnded(finished(kept[1], error=error)),
+        finished(kept[1], error=error),
     ):
         await take(workflows, kept[1], workflow_event)
     await take(workflows, kept[2], NotAnalyzed(rejected(kept[2]), AT))

@@ -15,7 +15,7 @@ from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow.approval import with_shown
-from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Decided, NotAnalyzed, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Decided, NotAnalyzed
 from pml_gateway.domain.workflow.parking import with_definitions
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance, run_ended
 from pml_gateway.ports import WorkflowStore
@@ -33,6 +33,7 @@ from services.gateway.tests.support.builders import (
     workflow,
 )
 from services.gateway.tests.support.parked_runs import by_name, parked, parked_event
+from services.gateway.tests.support.steps import step
 from services.gateway.tests.support.stored import CONSUMER, NASTY, cause_of, take, waiting
 
 
@@ -64,7 +65,7 @@ async def test_a_workflow_is_accepted_with_its_first_step(
     assert waiting.total == (verdict == "ask")
     if verdict == "allow":
         run = finished(after, result=1)
-        taken = await take(workflows, after, RunEnded(run))
+        taken = await take(workflows, after, run)
         assert taken.workflow is not None
         assert taken.workflow.state == "succeeded"
 
@@ -123,9 +124,9 @@ async def test_each_step_is_kept_with_all_that_led_to_it(workflows: WorkflowStor
     now = workflow()
     await workflows.accept(now, (now.requested,))
     run = finished(now, result=NASTY, calls=[made(result={NASTY: NASTY})])
-    for workflow_event in (Analyzed(analyzed(now), AT), RunEnded(run)):
-        now, _ = advance(now, workflow_event, RULES)
-        await take(workflows, now, workflow_event)
+    for cause in (Analyzed(analyzed(now), AT), run):
+        now, _ = step(now, cause)
+        await take(workflows, now, cause)
         assert await workflows.get(SCOPE, now.workflow_id) == now
     assert now.state == "succeeded"
 

@@ -8,7 +8,7 @@ import pytest
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.workflow_cache import WorkflowCache
-from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed
 from services.gateway.tests.support.builders import (
     AT,
     SCOPE,
@@ -67,7 +67,7 @@ async def test_each_replica_goes_on_where_the_other_stopped(replicas: Replicas) 
     new = workflow()
     await replicas.ours.accept(new, (new.requested,))
     running = await take(replicas.theirs, new, Analyzed(analyzed(new), AT))
-    ended = await take(replicas.ours, new, RunEnded(finished(new)))
+    ended = await take(replicas.ours, new, finished(new))
     assert running.workflow is not None
     assert ended.workflow is not None
     assert ended.workflow.state == "succeeded"

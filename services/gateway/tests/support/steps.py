@@ -1,8 +1,9 @@
 """Steps of a workflow, for tests."""
 
 from pml_common.contracts.base import Message
+from pml_common.contracts.executor import RunFinished
 from pml_gateway.domain.workflow.events import Analyzed, Decided, WorkflowEvent
-from pml_gateway.domain.workflow.workflow import Workflow, advance
+from pml_gateway.domain.workflow.workflow import Step, Workflow, advance, run_ended
 from services.gateway.tests.support.builders import (
     AT,
     READ,
@@ -12,14 +13,21 @@ from services.gateway.tests.support.builders import (
     later,
 )
 
+Cause = WorkflowEvent | RunFinished
 
-def after(
-    before: Workflow, *workflow_events: WorkflowEvent
-) -> tuple[Workflow, tuple[Message, ...]]:
+
+def step(before: Workflow, cause: Cause) -> Step:
+    """Return a workflow after an event, or after the end of its run."""
+    if isinstance(cause, RunFinished):
+        return run_ended(before, cause), ()
+    return advance(before, cause, RULES)
+
+
+def after(before: Workflow, *causes: Cause) -> Step:
     """Return the workflow after all events, and the effects of the last."""
     effects: tuple[Message, ...] = ()
-    for workflow_event in workflow_events:
-        before, effects = advance(before, workflow_event, RULES)
+    for cause in causes:
+        before, effects = step(before, cause)
     return before, effects
 
 

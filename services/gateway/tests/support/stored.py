@@ -3,27 +3,25 @@
 from uuid import uuid4
 
 from pml_common.contracts.base import Event
-from pml_gateway.domain.workflow.events import Analyzed, WorkflowEvent
-from pml_gateway.domain.workflow.workflow import Approval, Workflow, advance
+from pml_gateway.domain.workflow.events import Analyzed
+from pml_gateway.domain.workflow.workflow import Approval, Workflow
 from pml_gateway.ports import Taken, WorkflowStore
 from services.gateway.tests.support.builders import (
-    RULES,
     analyzed,
     workflow,
 )
+from services.gateway.tests.support.steps import Cause, step
 
 CONSUMER = "gateway-on-something"
 NASTY = 'quote " backslash \\ NUL \x00 é 😀 \u2028 </script>'
 
 
 async def take(
-    store: WorkflowStore, of: Workflow, workflow_event: WorkflowEvent, message: Event | None = None
+    store: WorkflowStore, of: Workflow, why: Cause, message: Event | None = None
 ) -> Taken:
     """Advance a stored workflow as a handler does."""
     cause = message or cause_of(of)
-    taken = await store.step_once(
-        cause, CONSUMER, of.workflow_id, lambda before: advance(before, workflow_event, RULES)
-    )
+    taken = await store.step_once(cause, CONSUMER, of.workflow_id, lambda before: step(before, why))
     assert taken is not None
     return taken
 

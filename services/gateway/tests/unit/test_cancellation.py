@@ -10,7 +10,7 @@ from pml_common.contracts.gateway import ApprovalDecided, WorkflowFinished
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.cancellation import require_open
-from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Due, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Due
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.support.builders import (
     AT,
@@ -78,13 +78,13 @@ def test_a_run_is_ended_by_the_executor_and_told_of_when_it_has() -> None:
     assert waiting.state == "running"
     assert after(waiting, WISH) == (waiting, ())
     error = WorkflowError(kind="cancelled", message="mira cancelled it. It has called nothing.")
-    failed, _ = after(waiting, RunEnded(finished(now, error=error)))
+    failed, _ = after(waiting, finished(now, error=error))
     assert (failed.state, execute_response(failed, None).error) == ("failed", error)
 
 
 def test_a_run_that_was_faster_than_its_cancellation_ended_as_it_did() -> None:
     now, _ = running()
-    good, effects = after(now, WISH, RunEnded(finished(now, result=3)))
+    good, effects = after(now, WISH, finished(now, result=3))
     assert (good.state, good.error, effects) == ("succeeded", None, ())
 
 
@@ -114,7 +114,7 @@ def test_an_executor_that_does_not_end_a_run_is_told_again() -> None:
 def test_what_has_ended_cannot_be_cancelled() -> None:
     now, _ = running()
     require_open(now)
-    good, _ = after(now, RunEnded(finished(now)))
+    good, _ = after(now, finished(now))
     assert after(good, WISH) == (good, ())
     with pytest.raises(Conflict, match="succeeded at 2026-11-21T09:30:01"):
         require_open(good)

@@ -12,7 +12,7 @@ from pml_gateway.domain.api.api import ExecuteRequest, mode_of, request_hash
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.api.views import view_of
-from pml_gateway.domain.workflow.events import Analyzed, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.support.builders import (
     AT,
@@ -80,7 +80,7 @@ def test_the_answer_and_the_view_say_that_it_was_dry_and_which_calls_were_mocked
     running, _ = after(new, Analyzed(dry_analysis(new), AT))
     mocked = made("fs:write").model_copy(update={"mocked": True})
     run = finished(new, calls=[mocked])
-    ended, _ = after(running, RunEnded(run))
+    ended, _ = after(running, run)
     answer = execute_response(ended, None)
     assert answer.dry_run
     assert '"dryRun":true' in answer.to_json()

@@ -11,7 +11,7 @@ from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.approval import Decide, answerable
-from pml_gateway.domain.workflow.events import Due, RunEnded
+from pml_gateway.domain.workflow.events import Due
 from pml_gateway.domain.workflow.preview import preview
 from services.gateway.tests.support.builders import (
     finished,
@@ -52,7 +52,7 @@ def test_continue_lets_it_go_on_under_the_same_grant_until_the_next_layer() -> N
     assert [(one.task, one.preview) for one in layer.done] == [("write", "1"), ("look", "2")]
     now, third = with_command(*after(now, answer(now, 20)))
     assert third.command_id != second.command_id
-    end, _ = after(now, RunEnded(finished(now, result=1)))
+    end, _ = after(now, finished(now, result=1))
     assert end.state == "succeeded"
 
 

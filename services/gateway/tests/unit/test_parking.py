@@ -13,7 +13,7 @@ from pml_common.contracts.tool import JsonObject, args_hash
 from pml_gateway.domain.api.mcp_results import tool_call_result
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.api.views import view_of
-from pml_gateway.domain.workflow.events import Analyzed, Decided, Due, RunEnded, ToolVerdict
+from pml_gateway.domain.workflow.events import Analyzed, Decided, Due, ToolVerdict
 from pml_gateway.domain.workflow.parking import denied_calls, lines_of
 from pml_gateway.domain.workflow.verdicts import Verdicts
 from pml_gateway.domain.workflow.workflow import Workflow
@@ -173,7 +173,7 @@ def test_a_run_may_wait_again_and_keeps_what_was_agreed_to() -> None:
     again, (stirred,) = after(now, Due(later(300)))
     assert isinstance(stirred, RunWorkflow)
     assert (stirred.command_id, stirred.grant.calls) == (third.command_id, third.grant.calls)
-    end, _ = after(again, RunEnded(finished(now, result=1)))
+    end, _ = after(again, finished(now, result=1))
     assert end.state == "succeeded"
 
 

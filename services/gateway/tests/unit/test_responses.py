@@ -8,12 +8,12 @@ from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.api.responses import approval_asked, execute_response, tasks_of
 from pml_gateway.domain.api.shown_calls import shown_calls_of_program
 from pml_gateway.domain.api.views import approval_of, summary_of, view_of
-from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed, RunEnded, WorkflowEvent
-from pml_gateway.domain.workflow.workflow import Approval, Workflow, advance
+from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed
+from pml_gateway.domain.workflow.workflow import Approval, Workflow
+from services.gateway.tests.support import steps
 from services.gateway.tests.support.builders import (
     AT,
     READ,
-    RULES,
     WRITE,
     analyzed,
     finished,
@@ -23,15 +23,13 @@ from services.gateway.tests.support.builders import (
     with_capability,
     workflow,
 )
+from services.gateway.tests.support.steps import Cause
 
 NEW = workflow()
 
 
-def after(*workflow_events: WorkflowEvent) -> Workflow:
-    now = NEW
-    for workflow_event in workflow_events:
-        now, _ = advance(now, workflow_event, RULES)
-    return now
+def after(*causes: Cause) -> Workflow:
+    return steps.after(NEW, *causes)[0]
 
 
 RUNNING = after(Analyzed(analyzed(NEW), AT))
@@ -56,7 +54,7 @@ def test_a_success_has_its_result_and_tasks_in_the_order_they_began() -> None:
         made(node_id="n2", result={"a": "é" * 300}, started_at=2),
         made(node_id="n1", result="short", started_at=1),
     ]
-    answer = response_of(after(Analyzed(analyzed(NEW), AT), RunEnded(finished(NEW, calls=calls))))
+    answer = response_of(after(Analyzed(analyzed(NEW), AT), finished(NEW, calls=calls)))
     assert (answer["status"], answer["result"]) == ("success", None)
     first, second = tasks_of(finished(NEW, calls=calls))
     assert (first.id, first.preview) == ("n1.0", "short")
@@ -67,7 +65,7 @@ def test_a_success_has_its_result_and_tasks_in_the_order_they_began() -> None:
 def test_a_failed_run_is_an_error_with_its_tasks() -> None:
     error = WorkflowError(kind="tool_error", message="disk full", node_id="n1", tool="fs:read")
     run = finished(NEW, error=error, calls=[made(error=error)])
-    answer = response_of(after(Analyzed(analyzed(NEW), AT), RunEnded(run)))
+    answer = response_of(after(Analyzed(analyzed(NEW), AT), run))
     assert answer["status"] == "error"
     assert answer["error"] == json.loads(error.model_dump_json())
     assert [task.preview for task in tasks_of(run)] == ["disk full"]
@@ -122,7 +120,7 @@ def test_a_view_has_all_known_details() -> None:
     new = view_of(NEW)
     assert (new.status, new.structure, new.decision, new.analysis) == ("running", None, None, None)
     assert (new.tasks, new.result, new.approval, new.duration_ms) == ((), None, None, None)
-    ended = after(Analyzed(analyzed(NEW), AT), RunEnded(finished(NEW, result=[1])))
+    ended = after(Analyzed(analyzed(NEW), AT), finished(NEW, result=[1]))
     view = view_of(ended)
     assert (view.status, view.result, view.finished_at) == ("success", [1], later(1))
     assert view.structure == analyzed(NEW).structure

@@ -10,7 +10,7 @@ from pml_common.contracts.decision import Policy, PolicyRule, Verdict
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_gateway.domain.api.api import ExecuteRequest
-from pml_gateway.domain.workflow.events import Analyzed, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.result_cache import (
     CachedResult,
     CurrentState,
@@ -49,7 +49,7 @@ def ended(*tools: ToolDefinition, error: WorkflowError | None = None) -> Workflo
     """Build a workflow that ran these tools and ended right after AT."""
     new = workflow()
     analysis = Analyzed(analyzed(new, tools=tools or (READ,)), AT)
-    run = RunEnded(finished(new, result=1, error=error))
+    run = finished(new, result=1, error=error)
     return after(new, analysis, run)[0]
 
 
@@ -116,7 +116,7 @@ def test_what_failed_or_has_not_ended_is_not_kept() -> None:
 
 def test_what_a_person_agreed_to_is_not_kept_even_if_forced() -> None:
     new = workflow()
-    run = RunEnded(finished(new))
+    run = finished(new)
     approved, _ = after(new, asking(new), approve(new), run)
     assert approved.state == "succeeded"
     forced = cached(CachePolicy(policy="memoize", force=True))

@@ -11,7 +11,7 @@ from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, Wor
 from pml_common.contracts.structure import Diagnostic
 from pml_common.signing import TrustedKeys
 from pml_gateway.domain.api.api import ExecuteRequest
-from pml_gateway.domain.workflow.events import Analyzed, Due, NotAnalyzed, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed, Due, NotAnalyzed
 from pml_gateway.domain.workflow.run_end import workflow_finished
 from services.gateway.tests.support.builders import (
     AT,
@@ -202,14 +202,14 @@ def test_a_decision_on_another_approval_changes_nothing() -> None:
 def test_a_run_ends_its_workflow_as_it_ended() -> None:
     new = workflow()
     end = finished(new, result=3)
-    good, effects = after(new, Analyzed(analyzed(new), AT), RunEnded(end))
+    good, effects = after(new, Analyzed(analyzed(new), AT), end)
     told = workflow_finished(end)
     assert effects == ()
     assert (good.state, told.status, told.result) == ("succeeded", "success", 3)
     assert good.finished_at == told.finished_at == later(1)
     error = WorkflowError(kind="tool_error", message="disk full")
     end = finished(new, error=error)
-    bad, effects = after(new, Analyzed(analyzed(new), AT), RunEnded(end))
+    bad, effects = after(new, Analyzed(analyzed(new), AT), end)
     told = workflow_finished(end)
     assert effects == ()
     assert (bad.state, told.status, told.error) == ("failed", "error", error)
@@ -220,7 +220,7 @@ def test_what_happened_to_another_workflow_changes_nothing() -> None:
     assert after(new, Analyzed(analyzed(other), AT)) == (new, ())
     assert after(new, NotAnalyzed(rejected(other), AT)) == (new, ())
     running, _ = after(new, Analyzed(analyzed(new), AT))
-    assert after(running, RunEnded(finished(other))) == (running, ())
+    assert after(running, finished(other)) == (running, ())
 
 
 ELSEWHERE_ID = workflow(scope=ELSEWHERE).workflow_id

@@ -6,7 +6,7 @@ import pytest
 
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import WorkflowFinished
-from pml_gateway.domain.workflow.events import Analyzed, Due, RunEnded
+from pml_gateway.domain.workflow.events import Analyzed, Due
 from services.gateway.tests.support.builders import (
     AT,
     RULES,
@@ -65,7 +65,7 @@ def test_what_nobody_will_finish_any_more_ends_and_says_whether_it_ran() -> None
         assert lost.state == "failed"
         assert told.error is not None
         assert told.error.kind == "outcome_unknown"
-        assert after(lost, RunEnded(finished(new))) == (lost, ())
+        assert after(lost, finished(new)) == (lost, ())
 
 
 @pytest.mark.parametrize("is_running", [False, True])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pml_common.contracts import ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, WorkflowFinished
 from pml_gateway.domain.workflow.events import (
     Analyzed,
@@ -17,8 +17,6 @@ from pml_gateway.domain.workflow.events import (
     Decided,
     Due,
     NotAnalyzed,
-    RunEnded,
-    WorkflowEvent,
 )
 from pml_gateway.domain.workflow.workflow import State, advance
 from services.gateway.tests.support.builders import (
@@ -30,6 +28,7 @@ from services.gateway.tests.support.builders import (
     workflow,
 )
 from services.gateway.tests.support.parked_runs import by_name, parked, parked_event
+from services.gateway.tests.support.steps import Cause, step
 
 OURS, THEIRS = workflow(key="ours"), workflow(key="theirs", scope=ELSEWHERE)
 ASKED, _ = advance(OURS, Analyzed(by_name(OURS), later(0)), RULES)
@@ -52,7 +51,7 @@ EITHER = st.sampled_from([OURS, OURS, OURS, THEIRS])
 
 
 @st.composite
-def workflow_events(draw: st.DrawFn) -> WorkflowEvent:
+def workflow_events(draw: st.DrawFn) -> Cause:
     """Generate any event of this workflow, or of another."""
     at, of = draw(MOMENTS), draw(EITHER)
     match draw(st.integers(0, 6)):
@@ -69,7 +68,7 @@ def workflow_events(draw: st.DrawFn) -> WorkflowEvent:
             )
         case 3:
             error = draw(st.sampled_from((None, WorkflowError(kind="timeout", message="late"))))
-            return RunEnded(finished(of, error=error))
+            return finished(of, error=error)
         case 4:
             return parked_event(parked(draw(st.sampled_from((FIRST, FIRST, THEIR_RUN)))), at)
         case 5:
@@ -80,13 +79,13 @@ def workflow_events(draw: st.DrawFn) -> WorkflowEvent:
 
 @given(st.lists(workflow_events(), max_size=12))
 def test_a_workflow_only_goes_forward_ends_once_and_never_runs_unallowed(
-    history: list[WorkflowEvent],
+    history: list[Cause],
 ) -> None:
     now, told = OURS, list[Message]()
     for workflow_event in history:
-        after, effects = advance(now, workflow_event, RULES)
+        after, effects = step(now, workflow_event)
         assert after.state == now.state or after.state in NEXT[now.state]
-        if not effects and not isinstance(workflow_event, RunEnded):
+        if not effects and not isinstance(workflow_event, RunFinished):
             assert after == now
         told += effects
         now = after
@@ -107,13 +106,11 @@ def test_a_workflow_only_goes_forward_ends_once_and_never_runs_unallowed(
 
 
 @given(st.lists(workflow_events(), max_size=6), workflow_events())
-def test_a_step_taken_again_states_the_same(
-    history: list[WorkflowEvent], repeated: WorkflowEvent
-) -> None:
+def test_a_step_taken_again_states_the_same(history: list[Cause], repeated: Cause) -> None:
     now = OURS
     for workflow_event in history:
-        now, _ = advance(now, workflow_event, RULES)
-    assert advance(now, repeated, RULES) == advance(now, repeated, RULES)
-    after, _ = advance(now, repeated, RULES)
+        now, _ = step(now, workflow_event)
+    assert step(now, repeated) == step(now, repeated)
+    after, _ = step(now, repeated)
     if not isinstance(repeated, Due):
-        assert advance(after, repeated, RULES) == (after, ())
+        assert step(after, repeated) == (after, ())

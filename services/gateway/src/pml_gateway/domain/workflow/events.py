@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.decision import Verdict
-from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.executor import WorkflowParked
 from pml_gateway.domain.workflow.grant import Covers
 from pml_gateway.domain.workflow.verdicts import NO_VERDICTS, Verdicts
 
@@ -87,13 +87,6 @@ class Cancelled:
 
 
 @dataclass(frozen=True)
-class RunEnded:
-    """The run ended."""
-
-    run: RunFinished
-
-
-@dataclass(frozen=True)
 class JournalSeen:
     """A run's journal as the gateway read it: the `calls` in words, the `fault` that keeps it from
     being read completely, and the run's end (`succeeded`) if it has one."""
@@ -126,4 +119,4 @@ class Due:
     read_only_tools: tuple[str, ...] = ()
 
 
-WorkflowEvent = Analyzed | NotAnalyzed | Parked | Decided | Cancelled | RunEnded | GivenUp | Due
+WorkflowEvent = Analyzed | NotAnalyzed | Parked | Decided | Cancelled | GivenUp | Due

@@ -29,7 +29,6 @@ from pml_gateway.domain.workflow.events import (
     GivenUp,
     NotAnalyzed,
     Parked,
-    RunEnded,
     WorkflowEvent,
 )
 from pml_gateway.domain.workflow.given_up import ends, given_up
@@ -70,8 +69,6 @@ def advance(workflow: Workflow, workflow_event: WorkflowEvent, rules: Rules) -> 
             return _cancel(workflow, workflow_event, rules)
         case "running", Parked() if _concerns(workflow, workflow_event.message):
             return _park(workflow, workflow_event, rules)
-        case "running", RunEnded():
-            return run_ended(workflow, workflow_event.run), ()
         case "requested" | "running", GivenUp() if ends(workflow, workflow_event):
             return _fail(workflow, given_up(workflow, workflow_event), workflow_event.at)
         case _, Due() if workflow.due_at is not None and workflow.due_at <= workflow_event.at:

@@ -41,6 +41,7 @@ from pml_gateway.parts import Parts, assemble
 from pml_gateway.settings import GatewaySettings
 
 _DELETE_EVERY_S = 3600.0
+_DELETE_AT_ONCE = 1000
 _LAST_ANSWERS_S = 1.0
 _CALLS_STORED_FOR = timedelta(days=7)
 _TRY_STORING_EVERY_S = 1.0
@@ -204,6 +205,9 @@ async def _delete_old(parts: Parts) -> None:
     now = parts.bus.now()
     await parts.stores.ledger.forget(now - _CALLS_STORED_FOR)
     await parts.stores.results.forget(now)
+    before = now - timedelta(days=parts.settings.gateway_workflow_days)
+    while await parts.stores.workflows.forget(before, _DELETE_AT_ONCE) == _DELETE_AT_ONCE:
+        pass
 
 
 def mcp_endpoint(parts: Parts) -> McpEndpoint:

@@ -232,6 +232,12 @@ class WorkflowStore(Protocol):
         """List open approvals, the first to expire first."""
         ...
 
+    async def forget(self, ended_before: datetime, limit: int) -> int:
+        """Delete workflows of all scopes that ended before this time, the earliest first, and
+        return how many. Those with an approval stay, as the record of who allowed what, and those
+        whose result is cached."""
+        ...
+
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
         """List workflows of all scopes whose next step is overdue."""
         ...

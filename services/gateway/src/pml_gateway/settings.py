@@ -94,6 +94,12 @@ class GatewaySettings(StorageSettings):
         ge=0,
         description="Time for which the analysis of a program is used again; 0: never.",
     )
+    gateway_workflow_days: float = Field(
+        default=90.0,
+        gt=0,
+        description="Days for which an ended workflow, its result and its key are kept; one with "
+        "an approval is kept for ever.",
+    )
     gateway_sweep_every_s: float = Field(default=1.0, gt=0)
     gateway_data_folders: Annotated[tuple[Path, ...], NoDecode] = Field(
         default=(),

@@ -67,3 +67,21 @@ async def test_what_stands_still_is_due_in_every_scope(workflows: WorkflowStore)
     due = [(SCOPE, here.workflow_id), (ELSEWHERE, there.workflow_id)]
     assert await workflows.due(later(61), 10) == due
     assert await workflows.due(later(61), 1) == due[:1]
+
+
+async def test_old_ended_workflows_are_forgotten_but_those_with_an_approval(
+    workflows: WorkflowStore,
+) -> None:
+    kept = [workflow(key=str(number)) for number in range(4)]
+    for one in kept[:3]:
+        await workflows.accept(one, (one.requested,))
+        await take(workflows, one, Analyzed(analyzed(one), AT))
+    for one in kept[:2]:
+        await take(workflows, one, finished(one, result=1))
+    decided, approval = await waiting(workflows, key=kept[3].idempotency_key)
+    decision = Decided(approval.approval_id, "denied", "mira", later(1))
+    await take(workflows, decided, decision)
+    assert await workflows.forget(later(1), 10) == 0, "they ended then"
+    assert [await workflows.forget(later(2), 1) for _ in range(3)] == [1, 1, 0]
+    found = [await workflows.get(SCOPE, one.workflow_id) for one in kept]
+    assert [one is None for one in found] == [True, True, False, False]

@@ -213,6 +213,10 @@ class LiveWorkflows(LiveWorkflowStore):
         return await self._store.waiting(scope, limit, offset)
 
     @override
+    async def forget(self, ended_before: datetime, limit: int) -> int:
+        return await self._store.forget(ended_before, limit)
+
+    @override
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
         return await self._store.due(now, limit)
 

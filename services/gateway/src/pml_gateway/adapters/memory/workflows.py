@@ -127,6 +127,18 @@ class MemoryWorkflowStore(WorkflowStore):
         return approvals_of(page, len(found))
 
     @override
+    async def forget(self, ended_before: datetime, limit: int) -> int:
+        found = [
+            (each.finished_at, key)
+            for key, each in self.kept.items()
+            if each.finished_at and each.finished_at < ended_before and each.approval is None
+        ]
+        old = sorted(found, key=lambda one: one[0])[:limit]
+        for _, key in old:
+            del self.kept[key]
+        return len(old)
+
+    @override
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
         found = [
             (workflow.due_at, key)

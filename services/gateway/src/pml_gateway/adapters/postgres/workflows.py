@@ -228,6 +228,11 @@ class PostgresWorkflowStore(WorkflowStore):
         return approvals_of([workflow_now(row) for row in rows], total)
 
     @override
+    async def forget(self, ended_before: datetime, limit: int) -> int:
+        async with connection(self._pool) as conn:
+            return len(await conn.fetch(_SQL["forget-workflows"], ended_before, limit))
+
+    @override
     async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
         async with connection(self._pool) as conn:
             rows = await conn.fetch(_SQL["list-due"], now, limit)

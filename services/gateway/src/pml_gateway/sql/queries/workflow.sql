@@ -199,3 +199,23 @@ FROM workflow
 WHERE due_at <= $1
 ORDER BY due_at
 LIMIT $2
+
+-- name: forget-workflows
+-- Over all scopes: the clock works for the gateway, not for a caller.
+DELETE FROM workflow
+USING (
+    SELECT org, project, workflow_id
+    FROM workflow
+    WHERE finished_at < $1 AND approval_id IS NULL AND NOT EXISTS (
+        SELECT 1
+        FROM cached_result
+        WHERE cached_result.org = workflow.org AND cached_result.project = workflow.project
+            AND cached_result.workflow_id = workflow.workflow_id
+    )
+    ORDER BY finished_at
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED
+) AS old
+WHERE workflow.org = old.org AND workflow.project = old.project
+    AND workflow.workflow_id = old.workflow_id
+RETURNING workflow.workflow_id

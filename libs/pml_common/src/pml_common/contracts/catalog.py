@@ -342,7 +342,11 @@ GATEWAY_ON_EXECUTION_ANALYZED = Consumer(
     "gateway", EXECUTION_ANALYZED, "Starts the run, requests an approval, or denies the workflow."
 )
 GATEWAY_ON_WORKFLOW_ACCEPTED = Consumer(
-    "gateway", WORKFLOW_ACCEPTED, "Stores the workflow.", Batch()
+    "gateway",
+    WORKFLOW_ACCEPTED,
+    "Stores the workflow.",
+    Batch(),
+    max_deliver=50_000,  # for as long as its stream keeps it: nothing else has the workflow
 )
 GATEWAY_ON_ANALYSIS_REJECTED = Consumer(
     "gateway", ANALYSIS_REJECTED, "Ends the workflow with the diagnostics."

@@ -1,5 +1,6 @@
 """Composition root of the executor: runs a command, writes its journal, publishes one event."""
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -89,8 +90,11 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
             outages=bus.outages,
         )
 
+        room = asyncio.Semaphore(most)  # two consumers, one process for each run
+
         async def run(command: RunWorkflow) -> Sequence[Message]:
-            return await on_run_workflow(command, deps, redelivered=deliveries() != 1)
+            async with room:
+                return await on_run_workflow(command, deps, redelivered=deliveries() != 1)
 
         async def begin(accepted: WorkflowAccepted) -> Sequence[Message]:
             return await running.run(accepted.run)

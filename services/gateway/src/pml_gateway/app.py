@@ -45,6 +45,7 @@ _DELETE_AT_ONCE = 1000
 _LAST_ANSWERS_S = 1.0
 _CALLS_STORED_FOR = timedelta(days=7)
 _TRY_STORING_EVERY_S = 1.0
+_STORE_LATE_EVERY_S = 1.0
 
 
 @asynccontextmanager
@@ -195,6 +196,7 @@ def periodic_work(
         announcer.retire_others(parts.tools.status()),
         run_periodically(parts.relay.sweep, every_s),
         run_periodically(due, every_s),
+        run_periodically(parts.live.store_late, _STORE_LATE_EVERY_S),
         run_periodically(parts.watch.look, _TRY_STORING_EVERY_S),
         run_periodically(parts.admission.release_ended, RELEASE_EVERY_S),
         run_periodically(partial(_delete_old, parts), _DELETE_EVERY_S),

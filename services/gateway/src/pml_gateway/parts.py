@@ -48,6 +48,7 @@ class Parts:
     bus: Bus
     watch: BusWatch
     stores: Stores
+    live: LiveWorkflows
     tools: KnownTools
     checks: Checks
     calls: ToolCalls
@@ -95,6 +96,7 @@ def assemble(
         bus=bus,
         watch=watch,
         stores=stores,
+        live=live,
         tools=tools,
         checks={"nats": watch.check, "clock": clock_check(now), **checks, "disk": room.check},
         calls=ToolCalls(tools, stores.ledger, instance, runs, policies.of, now),

@@ -96,7 +96,7 @@ class GatewaySettings(StorageSettings):
     )
     gateway_workflow_days: float = Field(
         default=90.0,
-        gt=0,
+        ge=7,  # as long as its journal is kept, which ends a run of the same key
         description="Days for which an ended workflow, its result and its key are kept; one with "
         "an approval is kept for ever.",
     )

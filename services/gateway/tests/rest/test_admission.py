@@ -8,6 +8,9 @@ import httpx2
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from pml_common.bus import names
+from pml_common.contracts import catalog
+from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.entrypoints.mcp.meta_tools import PML_EXECUTE
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
@@ -148,3 +151,21 @@ async def test_openapi_describes_the_refusal(w: World) -> None:
     refusal = described["paths"]["/api/execute"]["post"]["responses"]["429"]
     assert refusal["headers"]["Retry-After"]["schema"] == {"type": "integer", "minimum": 1}
     assert refusal["content"]["application/json"]["schema"]["$ref"].endswith("/ErrorResponse")
+
+
+async def test_a_key_whose_acceptance_is_forgotten_stands_for_its_first_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A gateway looked the key up before it was accepted, and the server has lost its ids since."""
+
+    async def unknown(*_: object) -> None:
+        return None
+
+    async with world() as w:
+        first = await w.execute("return 1;", idempotency_key="k")
+        with monkeypatch.context() as late:
+            late.setattr(WorkflowService, "known", unknown)
+            w.broker.streams[names.events_stream(catalog.WORKFLOW_ACCEPTED)].by_id.clear()
+            answer = await ask(w, "return 2;", idempotency_key="k")
+        assert answer.status_code == 409
+        assert await w.execute("return 1;", idempotency_key="k") == first

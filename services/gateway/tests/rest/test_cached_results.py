@@ -3,15 +3,18 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
 from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.scope import Scope
 from pml_gateway.adapters.bus.results import BusResults
 from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.workflow.workflow import Approval, Workflow
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
-from services.gateway.tests.support.builders import NESTED_HASH, READ, SCOPE, WRITE, workflow
+from services.gateway.tests.support.builders import AT, NESTED_HASH, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.support.cached import (
     MEMOIZE,
     PERSISTENT,
@@ -108,6 +111,22 @@ async def test_pending_and_approved_workflows_are_not_cached(w: World) -> None:
     again = await look(w)
     assert again["status"] == "approval_required"
     assert again["workflowId"] != asked["workflowId"]
+
+
+async def test_a_result_is_judged_by_what_is_stored_of_its_workflow(
+    w: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another gateway has stored an approval that this one has not heard of."""
+
+    async def approved(scope: Scope, workflow_id: UUID) -> Workflow:
+        stored = w.kept.kept[scope, workflow_id]
+        return replace(stored, approval=Approval(workflow_id, AT, AT, "approved", "noor", AT))
+
+    await choose(w, MEMOIZE)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(w.kept, "get", approved)
+        assert (await look(w))["status"] == "success"
+    assert "cached" not in await look(w)
 
 
 async def test_a_dry_run_is_neither_cached_nor_served_from_the_cache(w: World) -> None:

@@ -1,5 +1,6 @@
 """Workflows that are known from the bus and not stored yet."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
@@ -9,8 +10,9 @@ from typing_extensions import override
 from libs.pml_common.tests.support.builders import after
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
+from pml_common.bus.errors import Unreadable
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import StoredMessage
+from pml_common.bus.port import EventsOf, StoredMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.scope import Scope
@@ -242,3 +244,65 @@ async def test_without_the_store_the_bus_tells_what_it_accepted_and_how_it_ended
     bus.broker.available = False
     with pytest.raises(StorageUnavailable):
         await LiveWorkflows(AwayStore(), bus).get(SCOPE, now.workflow_id)
+
+
+class RacingBus(MemoryBus):
+    """A bus from which a message is gone just before it is looked for: its row was stored."""
+
+    def __init__(self, store: MemoryWorkflowStore, meanwhile: Workflow) -> None:
+        super().__init__()
+        self._meanwhile = store, meanwhile
+
+    @override
+    async def salvage(
+        self, of: EventsOf, scope: Scope, entity: str
+    ) -> Sequence[StoredMessage | Unreadable]:
+        store, stored = self._meanwhile
+        await store.add([stored])
+        return await super().salvage(of, scope, entity)
+
+
+async def racing() -> tuple[LiveWorkflows, Workflow]:
+    """Let another gateway store a workflow while this one looks for it on the bus."""
+    _, _, _, now = await accepted()
+    kept = MemoryWorkflowStore()
+    return LiveWorkflows(kept, RacingBus(kept, now)), now
+
+
+async def test_a_workflow_that_gets_its_row_between_two_looks_is_found() -> None:
+    store, now = await racing()
+    assert await store.get(SCOPE, now.workflow_id) == now
+    store, now = await racing()
+    assert await store.change(SCOPE, now.workflow_id, cancel) is not None
+    store, now = await racing()
+    assert now.analysis is not None
+    assert await store.step_once(now.analysis, "consumer", now.workflow_id, cancel) is not None
+    store, now = await racing()
+    [ended] = await store.end([after(0, finished(now, result=1))])
+    assert ended.state == "succeeded"
+
+
+async def test_where_the_bus_does_not_tell_nobody_is_told_that_there_is_no_workflow() -> None:
+    bus = MemoryBus()
+    bus.broker.available = False
+    with pytest.raises(StorageUnavailable, match="NATS does not tell"):
+        await LiveWorkflows(MemoryWorkflowStore(), bus).get(SCOPE, uuid4())
+
+
+async def test_what_no_gateway_has_stored_after_a_while_is_stored_by_the_one_that_accepted_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, kept, _, now = await accepted()
+    await store.store_late()
+    assert kept.kept == {}
+    monkeypatch.setattr(live_workflows, "FRESH_S", 0.0)
+    await store.store_late()
+    assert kept.kept == {(SCOPE, now.workflow_id): now}
+
+
+async def test_an_end_whose_workflow_was_stored_with_it_counts_once() -> None:
+    store, kept, _, now = await accepted()
+    end = after(0, finished(now, result=1))
+    ended = store.hear(now, end)
+    assert await store.end([end]) == [ended]
+    assert kept.kept == {(SCOPE, now.workflow_id): ended}

@@ -6,8 +6,10 @@ from uuid import UUID
 import pytest
 from opentelemetry import trace
 
+from libs.pml_common.tests.support.builders import example
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
+from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_gateway.adapters.background import background
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
@@ -55,6 +57,16 @@ async def test_what_is_published_twice_is_stored_once() -> None:
     await relay.publish(list(outbox.kept.values()))
     await relay.sweep()
     assert len(await bus.history(SCOPE, str(new.workflow_id))) == 1
+
+
+async def test_a_message_that_the_bus_has_already_is_dropped() -> None:
+    bus, outbox = MemoryBus(), MemoryOutbox()
+    relay, message = OutboxRelay(outbox, bus, gather_s=0.0), example(catalog.WORKFLOW_ACCEPTED)
+    await bus.publish(message)
+    outbox.put(message, None)
+    async with background((relay.drop_published(),)):
+        await relay.sweep()
+        await eventually(lambda: not outbox.kept)
 
 
 async def test_what_was_published_is_dropped_together() -> None:

@@ -16,6 +16,7 @@ from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.workflow.accepted_run import acceptance_of
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, WorkflowEvent
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.ports import Outgoing
@@ -115,7 +116,7 @@ async def test_nothing_follows_from_a_step_that_is_refused_or_of_no_workflow() -
     with pytest.raises(Conflict):
         await service.step(SCOPE, new.workflow_id, refuse)
     assert await service.step(SCOPE, uuid4(), refuse) is None
-    assert recorder.order == ["store", "store"]
+    assert recorder.order == ["store"] * 3, "also after a look at what the bus has accepted"
 
 
 async def test_a_run_is_accepted_by_the_bus_and_by_the_store_while_the_bus_is_away() -> None:
@@ -128,7 +129,8 @@ async def test_a_run_is_accepted_by_the_bus_and_by_the_store_while_the_bus_is_aw
         assert await service.accept(step) == step[0]
         assert ((SCOPE, new.workflow_id) in kept.kept) == is_stored
         assert service.runs.is_known(SCOPE, str(new.workflow_id))
-        assert bool(await kept.outbox.claim(1)) == is_stored
+        outgoing = [each.message for each in await kept.outbox.claim(1)]
+        assert outgoing == ([acceptance_of(*step)] if is_stored else [])
 
 
 async def test_a_caller_that_waits_is_notified_of_a_step() -> None:

@@ -8,6 +8,8 @@ from datetime import datetime
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.errors import NotFoundError
 from typing_extensions import override
 
 from pml_common.bus import names
@@ -17,7 +19,7 @@ from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import BusUnavailable, Unreadable, of_unknown_type
 from pml_common.bus.port import EventsOf, Journal, StoredMessage, without_foreign
 from pml_common.contracts import catalog
-from pml_common.contracts.catalog import Service
+from pml_common.contracts.catalog import MessageType, Service
 from pml_common.contracts.scope import Scope
 
 _BATCH = 500
@@ -68,6 +70,22 @@ async def _read_batch(
     if status not in ("204", "404"):
         raise BusUnavailable(f"read {subject} from {stream}: server status {status}")
     return end
+
+
+async def _read_from_leader(client: Client, stream: str, subject: str) -> list[Msg]:
+    """Return the last message on one subject, if there is one: other servers of a cluster may not
+    have it yet."""
+    with server_errors(client, f"read {subject} from {stream}"):
+        try:
+            found = await JetStreamContext(client, timeout=REPLY_TIMEOUT_S).get_msg(
+                stream, subject=subject
+            )
+        except NotFoundError:
+            return []
+    where = {"Nats-Subject": found.subject or "", "Nats-Sequence": str(found.seq)}
+    stored_at = {"Nats-Time-Stamp": found.time.isoformat() if found.time else ""}
+    headers: dict[str, str] = {**(found.headers or {}), **where, **stored_at}  # pyright: ignore[reportUnknownMemberType] - a bare Dict
+    return [Msg(client, subject=subject, data=found.data or b"", headers=headers)]
 
 
 class NatsJournal(Journal):
@@ -121,8 +139,10 @@ class NatsJournal(Journal):
         return without_foreign(await self.salvage(of, scope, entity))
 
     async def _stored(self, of: EventsOf, scope: Scope, entity: str) -> list[Msg]:
-        stream = names.events_stream(of)
-        return await read_stored(self._client, stream, names.events_filter(of, scope, entity))
+        stream, subjects = names.events_stream(of), names.events_filter(of, scope, entity)
+        if isinstance(of, MessageType) and of.until_handled:
+            return await _read_from_leader(self._client, stream, subjects)
+        return await read_stored(self._client, stream, subjects)
 
     async def _record(self, stored: Msg) -> StoredMessage | None:
         headers = stored.headers or {}

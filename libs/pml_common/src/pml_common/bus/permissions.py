@@ -86,6 +86,8 @@ def _dead_letters(service: Service) -> Iterator[str]:
     for name in sorted({names.stream_of(each.kind, each.owner) for each in catalog.MESSAGES}):
         if not name.endswith("_EVT"):
             yield f"$JS.API.DIRECT.GET.{name}"
+        if name.endswith("_RUN"):
+            yield f"$JS.API.STREAM.MSG.GET.{name}"
 
 
 def _buckets(service: Service) -> Iterator[str]:

@@ -346,7 +346,9 @@ GATEWAY_ON_WORKFLOW_ACCEPTED = Consumer(
     WORKFLOW_ACCEPTED,
     "Stores the workflow.",
     Batch(),
-    max_deliver=50_000,  # for as long as its stream keeps it: nothing else has the workflow
+    # For as long as its stream keeps it, whatever fails: nothing else has the workflow.
+    max_deliver=50_000,
+    max_failures=50_000,
 )
 GATEWAY_ON_ANALYSIS_REJECTED = Consumer(
     "gateway", ANALYSIS_REJECTED, "Ends the workflow with the diagnostics."

@@ -82,6 +82,18 @@ class LiveWorkflows(LiveWorkflowStore):
             ]
         )
 
+    async def store_late(self) -> None:
+        """Store what this process accepted some time ago, if nobody has: its message may be lost
+        with its stream. Raises StorageUnavailable."""
+        latest = monotonic() - FRESH_S
+        await self._add(
+            [
+                each.workflow
+                for each in self._known.values()
+                if not each.has_row and each.at < latest
+            ]
+        )
+
     @override
     async def settle(self, scope: Scope, workflow_id: UUID) -> None:
         known = self._known.get((scope, workflow_id))
@@ -120,9 +132,10 @@ class LiveWorkflows(LiveWorkflowStore):
         if known is not None and not known.has_row:
             await self._add([known.workflow])
         taken = await self._store.step_once(cause, consumer, workflow_id, step)
-        if taken is None and await self._fill([(cause.scope, workflow_id)]):
-            return await self._store.step_once(cause, consumer, workflow_id, step)
-        return taken
+        if taken is not None:
+            return taken
+        await self._fill([(cause.scope, workflow_id)])
+        return await self._store.step_once(cause, consumer, workflow_id, step)
 
     @override
     async def change(
@@ -131,9 +144,10 @@ class LiveWorkflows(LiveWorkflowStore):
         if (scope, workflow_id) in self._known:
             await self.settle(scope, workflow_id)
         taken = await self._store.change(scope, workflow_id, step)
-        if taken is None and await self._fill([(scope, workflow_id)]):
-            return await self._store.change(scope, workflow_id, step)
-        return taken
+        if taken is not None:
+            return taken
+        await self._fill([(scope, workflow_id)])
+        return await self._store.change(scope, workflow_id, step)
 
     @override
     async def end(self, runs: Sequence[RunFinished]) -> Sequence[Workflow]:
@@ -148,9 +162,11 @@ class LiveWorkflows(LiveWorkflowStore):
         ended, left = [without_row[key] for key in added], list[RunFinished]()
         for run in runs:
             known = self._known.get(key := (run.scope, run.workflow_id))
+            if key in added:
+                continue
             if known is not None and known.is_stored:
                 ended.append(known.workflow)
-            elif key not in added:
+            else:
                 left.append(run)
         ended += await self._end_stored(left)
         for run in runs:
@@ -164,7 +180,8 @@ class LiveWorkflows(LiveWorkflowStore):
         ended = list(await self._store.end(runs))
         known = {(each.scope, each.workflow_id) for each in ended}
         missing = {key: run for run in runs if (key := (run.scope, run.workflow_id)) not in known}
-        if missing and await self._fill(missing):
+        if missing:
+            await self._fill(missing)
             ended += await self._store.end(list(missing.values()))
         return ended
 
@@ -185,10 +202,13 @@ class LiveWorkflows(LiveWorkflowStore):
             if stored is None:
                 raise
         else:
-            if stored is None:
-                stored = known.workflow if known else await self._accepted_now(scope, workflow_id)
-            elif stored.state != "running":
+            if stored is not None and stored.state != "running":
                 self._known.pop((scope, workflow_id), None)
+        if stored is None and known is not None:
+            stored = known.workflow
+        elif stored is None:
+            accepted = await self._accepted_now(scope, workflow_id)
+            stored = accepted or await self._store.get(scope, workflow_id)
         if stored is None or stored.state != "running":
             return stored
         if known is not None and known.run is not None:
@@ -236,13 +256,11 @@ class LiveWorkflows(LiveWorkflowStore):
                 self._known[key] = replace(known, has_row=True, is_stored=is_stored)
         return added
 
-    async def _fill(self, keys: Iterable[_Key]) -> bool:
-        """Store the workflows that the bus has; return whether it has any of them. Raises
-        BusError."""
+    async def _fill(self, keys: Iterable[_Key]) -> None:
+        """Store the workflows that the bus has. One that it has not may have got its row meanwhile:
+        look into the store again. Raises BusError."""
         found = [await self._accepted(*key) for key in keys]
-        workflows = [each for each in found if each is not None]
-        await self._add(workflows)
-        return bool(workflows)
+        await self._add([each for each in found if each is not None])
 
     async def _accepted(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """Return a workflow as it was accepted, until all have handled that. Raises BusError."""
@@ -250,10 +268,14 @@ class LiveWorkflows(LiveWorkflowStore):
         return accepted_workflow(accepted) if isinstance(accepted, WorkflowAccepted) else None
 
     async def _accepted_now(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
-        with suppress(BusError, TimeoutError):
+        """Return a workflow as it was accepted. Raises StorageUnavailable where that is not known
+        within a second."""
+        try:
             async with asyncio.timeout(_LOOK_S):
                 return await self._accepted(scope, workflow_id)
-        return None
+        except (BusError, TimeoutError) as error:
+            why = f"{workflow_id} is not stored, and NATS does not tell whether it was accepted"
+            raise StorageUnavailable(f"{why}: {error!r}") from error
 
     async def _ended_now(self, scope: Scope, workflow_id: UUID) -> RunFinished | None:
         """Return the run's end from its journal; None if there is none, as far as is known."""

@@ -73,12 +73,15 @@ class ResultCache:
         """Cache the result of a workflow that ended, where it may be returned again."""
         if not is_cached(record, request):
             return
-        kept = cacheable(workflow, record, self.tools.find)
-        if kept is None:
+        if cacheable(workflow, record, self.tools.find) is None:
             return
         try:
             await self.store.settle(workflow.scope, workflow.workflow_id)
-            await self._results(record).keep(key_of(record, request.arguments), kept)
+            stored = await self.store.get(workflow.scope, workflow.workflow_id)
+            # Another gateway may have taken steps that this one has not heard of: an approval.
+            kept = stored and cacheable(stored, record, self.tools.find)
+            if kept:
+                await self._results(record).keep(key_of(record, request.arguments), kept)
         except _OUTAGES as outage:
             log.warning("%s: a result of %s is not cached: %s", record.scope, record.name, outage)
 

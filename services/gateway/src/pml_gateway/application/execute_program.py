@@ -73,6 +73,7 @@ class ProgramExecution:
                 admitted.workflow = stored = await self._stored(new, is_new=is_new)
                 _require_same_request(stored, new)
                 admitted.workflow = latest = await self.workflows.wait(stored, waiter, deadline)
+                _require_same_request(latest, new)
                 return latest
 
     async def _stored(self, new: Workflow, *, is_new: bool) -> Workflow:

@@ -59,6 +59,7 @@ class WorkflowService:
         workflow, effects = first
         acceptance = acceptance_of(workflow, effects)
         if acceptance is not None:
+            effects = (acceptance,)  # should the bus have it nevertheless, it has it once
             try:
                 known = await self.store.accept_run(workflow, acceptance)
             except BusError as error:

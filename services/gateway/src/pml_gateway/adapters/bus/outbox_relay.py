@@ -8,7 +8,7 @@ from uuid import UUID
 from opentelemetry import context, propagate
 from typing_extensions import override
 
-from pml_common.bus.errors import BusError
+from pml_common.bus.errors import BusError, Fenced
 from pml_common.bus.port import Bus
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.ports import Outbox, Outgoing, Relay
@@ -36,6 +36,8 @@ class OutboxRelay(Relay):
         for item in outgoing:
             try:
                 await self._publish(item)
+            except Fenced:  # it was published before, by this process or another
+                self._drop_later(item)
             except BusError as error:
                 log.warning("%s stays in the outbox: %s", type(item.message).__name__, error)
             except Exception:  # a message that cannot be published must not block the others
@@ -75,5 +77,8 @@ class OutboxRelay(Relay):
                 await self._bus.publish(item.message)
             finally:
                 context.detach(token)
+        self._drop_later(item)
+
+    def _drop_later(self, item: Outgoing) -> None:
         self._published.append(item.message.message_id)
         self._has_published.set()

@@ -18,7 +18,7 @@ from pml_common.bus import names, streams
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.provision import Change, Plan, provisioner
+from pml_common.bus.provision import Change, Plan, Provisioner, provisioner
 from pml_common.bus.streams import StreamSettings
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -91,10 +91,15 @@ async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clu
     try:
         await cluster.start()
         async with provisioner(cluster.url, Plan(THREE)) as run:
-            await run.provision()
+            await eventually(lambda: _provisioned(run))
         yield cluster
     finally:
         await cluster.stop()
+
+
+async def _provisioned(run: Provisioner) -> bool:
+    """Provision; false while a server has not joined the others yet."""
+    return not [each for each in await run.provision() if each.problem]
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from pml_common.bus import names, streams
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.port import StoredMessage
 from pml_common.bus.provision import Change, Plan, Provisioner, provisioner
 from pml_common.bus.streams import StreamSettings
 from pml_common.contracts import catalog
@@ -140,6 +141,31 @@ async def _config(operator: JetStreamContext, stream: str) -> StreamConfig | Non
         return (await operator.stream_info(stream)).config
     except NotFoundError:
         return None
+
+
+async def test_a_server_that_may_have_missed_an_acceptance_does_not_deny_it(
+    cluster: Cluster, harness: ClusterHarness
+) -> None:
+    """A partitioned server has an old replica; what it lacks may have been accepted elsewhere."""
+    accepted = example(catalog.WORKFLOW_ACCEPTED)
+    scope, entity = accepted.scope, str(accepted.workflow_id)
+    leader = await cluster.leader_of(names.events_stream(catalog.WORKFLOW_ACCEPTED))
+    apart, other = (leader + 1) % SIZE, (leader + 2) % SIZE
+    lagging, writer = (
+        await harness.connect("gateway", apart),
+        await harness.connect("gateway", other),
+    )
+    await cluster.part(apart)
+    try:
+        await until_acknowledged(lambda: writer.publish(accepted))
+        with pytest.raises(BusUnavailable):
+            await lagging.salvage(catalog.WORKFLOW_ACCEPTED, scope, entity)
+    finally:
+        await cluster.join(apart)
+    [found] = await until_acknowledged(
+        lambda: lagging.salvage(catalog.WORKFLOW_ACCEPTED, scope, entity)
+    )
+    assert isinstance(found, StoredMessage)
 
 
 async def test_a_stale_append_of_a_message_that_is_stored_is_refused_too(

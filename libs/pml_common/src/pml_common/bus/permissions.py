@@ -72,6 +72,9 @@ def _reading(service: Service) -> Iterator[str]:
             stream = names.stream_of("evt", owner)
             yield f"$JS.API.DIRECT.GET.{stream}"
             yield f"$JS.API.STREAM.MSG.GET.{stream}"
+    for entry in catalog.MESSAGES:
+        if entry.until_handled and entry.owner == service:
+            yield f"$JS.API.STREAM.MSG.GET.{names.stream_of(entry.kind, entry.owner)}"
 
 
 def _dead_letters(service: Service) -> Iterator[str]:
@@ -83,11 +86,9 @@ def _dead_letters(service: Service) -> Iterator[str]:
     yield f"$JS.API.CONSUMER.CREATE.{durable}"
     yield f"$JS.API.CONSUMER.MSG.NEXT.{durable}"
     yield f"$JS.ACK.{durable}.>"
-    for name in sorted({names.stream_of(each.kind, each.owner) for each in catalog.MESSAGES}):
-        if not name.endswith("_EVT"):
-            yield f"$JS.API.DIRECT.GET.{name}"
-        if name.endswith("_RUN"):
-            yield f"$JS.API.STREAM.MSG.GET.{name}"
+    queues = (each for each in catalog.MESSAGES if each.kind != "evt")
+    for name in sorted({names.stream_of(each.kind, each.owner) for each in queues}):
+        yield f"$JS.API.DIRECT.GET.{name}"
 
 
 def _buckets(service: Service) -> Iterator[str]:

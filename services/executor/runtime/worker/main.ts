@@ -50,9 +50,13 @@ async function run(order: Order, outbox: Outbox, calls: Calls): Promise<void> {
 
 let addFailureListeners: (fail: (thrown: unknown) => void) => void;
 
-/** Sets up everything that uses globals which are then removed for the program. */
-function prepare(port: MessagePort): void {
-  const outbox = new Outbox(port.postMessage.bind(port));
+/**
+ * Sets up everything that uses globals which are then removed for the program, and returns what
+ * receives the port. Called before that is here: meanwhile the host is still sending it.
+ */
+function prepare(): (port: MessagePort) => void {
+  let post: (text: string) => void;
+  const outbox = new Outbox((text) => post(text));
   const calls = new Calls(outbox, (site) => placeOf(site, PRELUDE.length));
   const timers = new Timers(clock, () => calls.settled, alarm);
   const deliver = (answer: Answer & { now: number }) => {
@@ -60,7 +64,7 @@ function prepare(port: MessagePort): void {
     calls.settle(answer);
   };
   const deliveries = new Deliveries(deliver, nextTaskOf(), () => timers.wake());
-  port.onmessage = ({ data }) => {
+  const receive = ({ data }: MessageEvent) => {
     const message: Inbound = jsonParse(data);
     if (message.kind === "answer") deliveries.add(message);
     else if (message.kind === "pause") outbox.paused();
@@ -90,11 +94,17 @@ function prepare(port: MessagePort): void {
   deleteProperty(URL, "revokeObjectURL");
   soon(() => {}); // at its first use Deno looks up V8's own, and meanwhile removes its name
   setGlobals({ clock, random, timers, outbox });
+  return (port) => {
+    post = port.postMessage.bind(port);
+    port.onmessage = receive;
+    post("ready");
+  };
 }
 
-addEventListener("message", async (event) => {
-  const [port] = (event as MessageEvent).ports;
-  await load("return 0 as number", null); // the first TypeScript module costs more than the second
-  prepare(port!);
-  port!.postMessage("ready");
-}, { once: true });
+const port = new Promise<MessagePort>((received) => {
+  const listener = (event: Event) => received((event as MessageEvent).ports[0]!);
+  addEventListener("message", listener, { once: true });
+});
+await load("return 0 as number", null); // the first TypeScript module costs more than the second
+const begin = prepare();
+begin(await port);

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +63,15 @@ async def test_many_processes_at_once_leave_no_group() -> None:
     assert len(group_folders(command.groups) - before) >= 6
     await asyncio.gather(*(sandbox.close() for sandbox in sandboxes))
     assert group_folders(command.groups) <= before
+
+
+def test_a_process_that_is_gone_joins_no_group() -> None:
+    groups = find_groups(Resources())
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    group = groups.new()
+    group.add(gone.pid)
+    assert group.remove()
 
 
 def test_groups_of_an_executor_that_was_killed_are_swept_away() -> None:

@@ -33,9 +33,10 @@ class Group:
             raise
 
     def add(self, pid: int) -> None:
-        """Move a process into the group. Raises OSError."""
-        for folder in self._folders:
-            (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
+        """Move a process into the group, unless it is gone. Raises OSError."""
+        with suppress(ProcessLookupError):
+            for folder in self._folders:
+                (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
     def out_of_memory(self) -> bool:
         """Whether the kernel killed the process for its memory."""

@@ -87,8 +87,12 @@ class DenoSandbox(SandboxProcess):
             async with asyncio.timeout(command.start_timeout_s):
                 hello = command.hello(secret, texts, hidden)
                 sandbox._channel.write(hello.model_dump_json().encode())
-                await sandbox._started()
-            sandbox._apply_limits()
+                joined = asyncio.create_task(sandbox._join_group())
+                try:
+                    await sandbox._started()
+                finally:
+                    await joined
+            apply_limits(sandbox.pid, command.resources)  # before any code but our own runs in it
         except (TimeoutError, SandboxBroken, OSError) as error:
             await sandbox.close()
             why = str(error) or f"not ready within {command.start_timeout_s:g} s"
@@ -226,12 +230,12 @@ class DenoSandbox(SandboxProcess):
                 break
             await asyncio.sleep(_REMOVAL_INTERVAL_S)
 
-    def _apply_limits(self) -> None:
-        """Set limits, before any code but our own runs in the process. Raises OSError."""
-        apply_limits(self.pid, self._command.resources)
+    async def _join_group(self) -> None:
+        """Move the process into a control group of its own, in a thread: the kernel takes some 10
+        ms for that. Raises OSError."""
         if self._command.groups is not None:
             self._group = self._command.groups.new()
-            self._group.add(self.pid)
+            await asyncio.to_thread(self._group.add, self.pid)
 
     async def _started(self, nonce: str = "", *, realm: bool = False) -> None:
         """Start a fresh Worker, or the standing one, and wait until it is ready for its program."""

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from pml_executor.domain.deadline import RunTime
 
-_MIN_CHECK_S = 0.01
+_MIN_CHECK_S = 0.001
 
 
 class TimeIsUp(Exception):

@@ -45,6 +45,13 @@ async def test_malformed_json_is_refused_with_its_place(body: str, where: str) -
         assert where in error["message"]
 
 
+async def test_a_bad_name_is_answered_with_what_is_wrong_with_it() -> None:
+    async with world(peers_there=False) as w:
+        answer = await w.http.post("/api/execute", json={"code": "1", "name": "dns:look"})
+        assert answer.status_code == 422
+        assert error_of(answer)["message"].startswith("name: the namespace 'dns' is reserved")
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [

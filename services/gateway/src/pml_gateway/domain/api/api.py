@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     ConfigDict,
@@ -15,8 +16,8 @@ from pydantic import (
 )
 
 from pml_common.contracts.base import Contract
-from pml_common.contracts.capability import CapabilityName
 from pml_common.contracts.decision import DryRun
+from pml_common.contracts.display_names import PATTERN, parse_display_name
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.structure import Argument
@@ -35,6 +36,13 @@ from pml_gateway.domain.sources.dag_source import (
 Intent = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
 """Printable ASCII without spaces."""
+NewName = Annotated[
+    str,
+    AfterValidator(lambda text: str(parse_display_name(text))),
+    Field(json_schema_extra={"pattern": PATTERN}),
+]
+"""A display name for a capability that does not have it yet; the pattern is for clients' forms, the
+parser's errors say which part is wrong."""
 
 _SOURCES: Final = ("code", "dag", "tool", "capability")
 _NO_LAYERS: Final = (
@@ -63,7 +71,7 @@ class ExecuteRequest(Request):
         default=None,
         description="TypeScript: the body of an async function. It ends with `return <result>`.",
     )
-    name: CapabilityName | None = Field(
+    name: NewName | None = Field(
         default=None,
         description="Name to store the program under: namespace:action, as `fs:ensure_file`.",
     )

@@ -54,7 +54,8 @@ class MetaTool(Generic[M]):
         except ValidationError as error:
             fault = error.errors()[0]
             field = ".".join(str(part) for part in fault["loc"])
-            raise InvalidRequest(field, f"is invalid: {fault['msg']}") from None
+            message = fault["msg"].removeprefix("Value error, ")
+            raise InvalidRequest(field, f"is invalid: {message}") from None
         return await self.handler(agent, caller, arguments)
 
 

@@ -21,6 +21,7 @@ from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Answer, CallMade, Noted, Program, Returned
 from pml_executor.domain.resources import cpu_seconds
+from pml_executor.domain.walls import ENVIRONMENT
 from pml_executor.settings import ExecutorSettings, PoolMode
 
 CALLS = 500
@@ -30,6 +31,23 @@ TYPED = "interface Item { id: number; tags: string[] }\n" + "".join(
 )
 LOOP = f"for (let i = 0; i < {CALLS}; i++) await mcp.api.echo({{ i }}); return 1;"
 ONE_CALL = "return await mcp.api.echo({});"
+SAY_READY = 'Deno.stdout.writeSync(new TextEncoder().encode("ready"));'
+WORKER = """
+const text = 'addEventListener("message", (e) => (e.ports[0] ?? self).postMessage("ready"));';
+const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+const worker = new Worker(url, { type: "module", deno: { permissions: "none" } });
+"""
+STAGES = {
+    "a process with our flags": SAY_READY,
+    "the same and an empty Worker": (
+        f"{WORKER} worker.onmessage = () => {SAY_READY} worker.postMessage(null);"
+    ),
+    "the same and a port for the Worker": (
+        f"const {{ port1, port2 }} = new MessageChannel(); {WORKER} "
+        f"port1.onmessage = () => {SAY_READY} worker.postMessage(null, [port2]);"
+    ),
+}
+"""What a sandbox's start consists of, without our own code."""
 MODES: tuple[PoolMode, ...] = ("per_scope", "per_scope_realm") * 3
 ROUNDS = "let sum = 0; for (let i = 0; i < 1e6; i++) {%s if (%s) sum += i; } return sum;"
 HOT = ROUNDS % ("", "i % 3 === 0")
@@ -82,6 +100,26 @@ async def bare_deno(folder: Path) -> Measured:
         )
         await process.communicate()
         return (perf_counter() - began) * 1e3
+
+    return run
+
+
+def stage(command: DenoCommand, script: Path, code: str) -> Measured:
+    """From the start of a process that runs another script than the host until it says ready."""
+    script.write_text(code, encoding="utf-8")
+    argv = (*command.argv[:-1], str(script))
+
+    async def run() -> float:
+        began = perf_counter()
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, env=ENVIRONMENT
+        )
+        assert process.stdout is not None
+        await process.stdout.readexactly(len("ready"))
+        took = (perf_counter() - began) * 1e3
+        process.kill()
+        await process.wait()
+        return took
 
     return run
 
@@ -177,6 +215,10 @@ async def main(rounds: int) -> None:
     print(f"walls: {command.walls}")
     with tempfile.TemporaryDirectory() as folder:
         await report("bare `deno run`", rounds, await bare_deno(Path(folder)), cpu=True)
+        for number, (label, code) in enumerate(STAGES.items()):
+            await report(
+                label, rounds, stage(command, Path(folder, f"{number}.js"), code), cpu=True
+            )
     await report("sandbox: spawn until ready, then killed", rounds, bench.cold, cpu=True)
     await report("sandbox: empty program in a warm process", rounds, bench.warm(EMPTY), cpu=True)
     for mode in MODES:

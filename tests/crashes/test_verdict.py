@@ -112,3 +112,21 @@ def test_every_effect_of_a_crash_is_detected(name: str) -> None:
     spoil, seen = SPOILT[name]
     found = faults(spoil(outcome("spoilt", 0.25)), CALM)
     assert any(seen in fault for fault in found), found
+
+
+def test_only_a_read_under_way_may_be_made_again() -> None:
+    def reading(run: str, *, times: int) -> RunOutcome:
+        made = outcome(run, 0.5)
+        tasks = [
+            task.model_copy(update={"tool": "tally:look"}) for task in made.ends[0].task_results
+        ]
+        end = made.ends[0].model_copy(update={"task_results": tuple(tasks)})
+        calls = [{**call, "tool": "tally:look"} for call in made.calls]
+        return replace(made, ends=[end], calls=[*calls, *calls[:1] * (times - 1)])
+
+    calm, again = reading("calm", times=1), reading("other", times=2)
+    assert faults(again, calm, may_read_again=True) == []
+    assert faults(again, calm)
+    assert faults(replace(again, calls=again.calls[1:2]), calm, may_read_again=True)
+    twice = outcome("other", 0.5)
+    assert faults(replace(twice, calls=[*twice.calls, *twice.calls]), CALM, may_read_again=True)

@@ -260,6 +260,11 @@ class LiveWorkflowStore(WorkflowStore, Protocol):
         """Store now what is known of a workflow."""
         ...
 
+    async def is_held(self, scope: Scope, workflow_id: UUID) -> bool:
+        """Whether the bus holds a message on which the workflow's run begins or goes on: its
+        executor has not acknowledged it. Raises BusError."""
+        ...
+
     def hear(self, before: Workflow, run: RunFinished) -> Workflow:
         """Remember the end of a run until it is stored, and return the workflow after it."""
         ...

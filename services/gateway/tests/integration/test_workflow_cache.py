@@ -75,6 +75,16 @@ async def test_each_replica_goes_on_where_the_other_stopped(replicas: Replicas) 
     assert await replicas.theirs.get(SCOPE, new.workflow_id) == ended.workflow
 
 
+@pytest.mark.integration
+async def test_an_end_is_stored_although_our_copy_is_out_of_date(replicas: Replicas) -> None:
+    new = workflow()
+    await replicas.ours.accept(new, (new.requested,))
+    await take(replicas.theirs, new, Analyzed(analyzed(new), AT))
+    [ended] = await replicas.ours.end([finished(new)])
+    assert ended.state == "succeeded"
+    assert await replicas.theirs.get(SCOPE, new.workflow_id) == ended
+
+
 def test_the_cache_is_bounded_and_each_entry_is_used_once() -> None:
     cache, kept = WorkflowCache(most=2), [workflow(key=key) for key in "abc"]
     for each in kept:

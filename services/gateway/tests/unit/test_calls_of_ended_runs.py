@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.domain.tool_calls.ledger import Entry
 from services.gateway.tests.support.builders import (
     ELSEWHERE,
     WRITE,
@@ -53,6 +54,35 @@ async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
         assert "the run ended while fs:write was being called" in (outcome.message or "")
         assert await calls.on_call_tool(asked) == outcome
     assert servers.made == ["fs:write"]
+
+
+class SlowLedger(MemoryCallLedger):
+    """A ledger that answers once `answers` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.answers = asyncio.Event(), asyncio.Event()
+
+    async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
+        self.asked.set()
+        await self.answers.wait()
+        return await super().begin(call, entry)
+
+
+async def test_a_call_is_not_made_if_its_run_ends_while_the_ledger_is_asked() -> None:
+    servers, ledger = FakeServers(), SlowLedger()
+    calls = tool_calls(servers, ledger)
+    asked = call(OURS, WRITE)
+    answer = asyncio.create_task(calls.on_call_tool(asked))
+    async with asyncio.timeout(30):
+        await ledger.asked.wait()
+        assert calls.is_calling(OURS.scope, str(OURS.workflow_id))
+        calls.cancel_of(finished(OURS))
+        ledger.answers.set()
+        outcome = await answer
+    assert (outcome.status, servers.made) == ("refused", [])
+    assert not calls.is_calling(OURS.scope, str(OURS.workflow_id))
+    assert await calls.on_call_tool(asked) == outcome
 
 
 async def test_a_call_that_a_stopping_gateway_gives_up_is_kept_as_begun() -> None:

@@ -1,21 +1,27 @@
 """Overdue workflows, by the bus's clock, and the outages of the bus that postpone their end."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from uuid import uuid4
 
+from pml_common.bus import names
 from pml_common.bus.clock import ManualClock
+from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
+from pml_common.contracts import catalog
 from pml_common.outages import Outage
+from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import assemble
-from services.gateway.tests.support.builders import AT, KEY, RULES, workflow
+from services.gateway.tests.support.builders import AT, KEY, RULES, analyzed, workflow
 from services.gateway.tests.support.harness import settings, workflow_service
 
 
@@ -38,6 +44,27 @@ async def test_an_outage_of_the_bus_postpones_the_end_of_an_overdue_workflow() -
 
     assert await state_at(hopeless) == "requested"
     assert await state_at(hopeless + timedelta(days=1)) == "failed"
+
+
+async def test_a_run_is_commanded_again_once_no_executor_is_to_have_it() -> None:
+    new, store, bus = workflow(), MemoryWorkflowStore(), MemoryBus()
+    service = workflow_service(store, bus)
+    accepted = await service.accept(service.advance(new, Analyzed(analyzed(new), AT)))
+    await service.store.settle(new.scope, new.workflow_id)
+
+    async def commands_at(at: datetime) -> int:
+        with suppress(BusUnavailable, StorageUnavailable):
+            await on_due(service, store, ToolRouter([]), now=lambda: at)
+        bus.broker.available = True
+        return len(await bus.salvage(catalog.RUN_WORKFLOW, new.scope, str(new.workflow_id)))
+
+    assert accepted.due_at is not None
+    waited = accepted.due_at - AT
+    assert await commands_at(AT + waited) == 0
+    bus.broker.available = False
+    assert await commands_at(AT + 2 * waited) == 0
+    bus.broker.streams[names.events_stream(catalog.WORKFLOW_ACCEPTED)].messages.clear()
+    assert await commands_at(AT + 4 * waited) == 1
 
 
 def test_a_gateway_uses_the_clock_that_all_processes_share() -> None:

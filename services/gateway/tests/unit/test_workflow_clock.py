@@ -36,6 +36,20 @@ def test_what_stands_still_is_asked_for_again_under_the_same_id() -> None:
     assert again.state == "running"
 
 
+def test_a_command_that_is_held_for_an_executor_is_not_repeated() -> None:
+    new = workflow()
+    running, _ = after(new, Analyzed(analyzed(new), AT))
+    assert running.due_at is not None
+    waiting, effects = after(running, Due(running.due_at, is_held=True))
+    assert effects == ()
+    assert waiting.due_at is not None
+    assert waiting.due_at > running.due_at
+    again, (repeated,) = after(waiting, Due(waiting.due_at))
+    assert isinstance(repeated, RunWorkflow)
+    hopeless = AT + timedelta(seconds=again.timeout_s) + RULES.grant_slack
+    assert after(waiting, Due(hopeless, is_held=True))[0].state == "failed"
+
+
 def test_an_approved_run_that_stands_still_is_asked_for_under_its_own_id() -> None:
     new = workflow()
     running, (_, command) = after(new, asking(new), approve(new))

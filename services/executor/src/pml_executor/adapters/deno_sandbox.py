@@ -91,7 +91,7 @@ class DenoSandbox(SandboxProcess):
                 try:
                     await sandbox._started()
                 finally:
-                    await joined
+                    await asyncio.shield(joined)  # its thread cannot be cancelled
             apply_limits(sandbox.pid, command.resources)  # before any code but our own runs in it
         except (TimeoutError, SandboxBroken, OSError) as error:
             await sandbox.close()

@@ -105,6 +105,13 @@ class LiveWorkflows(LiveWorkflowStore):
             await self._fill([(scope, workflow_id)])
 
     @override
+    async def is_held(self, scope: Scope, workflow_id: UUID) -> bool:
+        for of in (catalog.WORKFLOW_ACCEPTED, catalog.RUN_WORKFLOW):
+            if await self._bus.salvage(of, scope, str(workflow_id)):
+                return True
+        return False
+
+    @override
     def hear(self, before: Workflow, run: RunFinished) -> Workflow:
         after = run_ended(before, run)
         if after is not before:

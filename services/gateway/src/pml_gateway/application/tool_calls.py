@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -56,6 +56,20 @@ _MAX_OCCURRENCES = 1000
 """Of a node: as many calls as a run may make."""
 
 
+@dataclass(eq=False)
+class _UnderWay:
+    """A call of the run `of` that is being begun or made; `ended` if the run ended meanwhile."""
+
+    of: tuple[Scope, UUID]
+    ended: bool = False
+    limit: asyncio.Timeout | None = None
+
+    def cancel(self) -> None:
+        self.ended = True
+        if self.limit is not None and not self.limit.expired():
+            self.limit.reschedule(asyncio.get_running_loop().time())
+
+
 class ToolCalls:
     """Makes the calls of runs; their owner in the ledger is `instance`, the id of this process."""
 
@@ -75,7 +89,7 @@ class ToolCalls:
         self._policy_of = policy_of
         self._now = now
         self._in_progress: dict[tuple[Scope, UUID, str], asyncio.Task[ToolOutcome]] = {}
-        self._under_way: dict[asyncio.Timeout, tuple[Scope, UUID]] = {}
+        self._under_way: set[_UnderWay] = set()
 
     async def on_call_tool(self, call: CallTool) -> ToolOutcome:
         """Make the call, join the one in progress, or return its stored outcome. Raises QueryFailed
@@ -99,14 +113,14 @@ class ToolCalls:
 
     def is_calling(self, scope: Scope, workflow_id: str) -> bool:
         """Whether this process is making a call of this run."""
-        return (scope, UUID(workflow_id)) in self._under_way.values()
+        return any(call.of == (scope, UUID(workflow_id)) for call in self._under_way)
 
     def cancel_of(self, run: RunFinished) -> None:
         """Cancel the calls that an ended run still makes; their outcomes become `unknown`."""
-        ended, now = (run.scope, run.workflow_id), asyncio.get_running_loop().time()
-        for call, owner in self._under_way.items():
-            if owner == ended and not call.expired():
-                call.reschedule(now)
+        ended = run.scope, run.workflow_id
+        for call in self._under_way:
+            if call.of == ended:
+                call.cancel()
 
     async def close(self) -> None:
         """Cancel all calls in progress; a repeated request finds them in the ledger."""
@@ -136,14 +150,17 @@ class ToolCalls:
             if again is None:
                 return ToolOutcome(status="refused", message=_NOT_RUNNING)
             run = again
-        entry = self._entry(call, mark)
+        entry, under_way = self._entry(call, mark), _UnderWay((call.scope, call.workflow_id))
+        self._under_way.add(under_way)  # before the ledger is asked: the run may end meanwhile
         try:
             outcome = await self._begin(call, entry, run)
+            if isinstance(outcome, Entry):
+                made = await self._call_until_run_ends(call, deadline, under_way)
+                outcome = await self._store(call, outcome, made)
         except StorageUnavailable as outage:
             raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
-        if isinstance(outcome, Entry):
-            made = await self._call_until_run_ends(call, deadline)
-            outcome = await self._store(call, outcome, made)
+        finally:
+            self._under_way.discard(under_way)
         if outcome.status == "ok" and run.grant.bound:
             run.keep(call.node_id, outcome.result, len(to_json(outcome.result)))
         return outcome
@@ -171,18 +188,21 @@ class ToolCalls:
     def _listed(self, call: CallTool) -> Listed:
         return Listed(self._tools.find(call.tool), self._tools.hash_of(call.tool))
 
-    async def _call_until_run_ends(self, call: CallTool, deadline: float) -> ToolOutcome:
-        """Return the call's outcome; `unknown` where its run ends before."""
-        until_run_ends = asyncio.timeout(None)
-        self._under_way[until_run_ends] = call.scope, call.workflow_id
+    async def _call_until_run_ends(
+        self, call: CallTool, deadline: float, under_way: _UnderWay
+    ) -> ToolOutcome:
+        """Return the call's outcome; `unknown` where its run ends before. Not made if its run has
+        ended already."""
+        if under_way.ended:
+            return ToolOutcome(status="refused", message=_NOT_RUNNING)
         try:
-            async with until_run_ends:
+            async with asyncio.timeout(None) as under_way.limit:
                 return await self._call(call, deadline)
         except TimeoutError:
-            if not until_run_ends.expired():
+            if not under_way.ended:
                 raise
         finally:
-            del self._under_way[until_run_ends]
+            under_way.limit = None
         message = f"the run ended while {call.tool} was being called; the call was cancelled"
         return ToolOutcome(status="unknown", message=message)
 

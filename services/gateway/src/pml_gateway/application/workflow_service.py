@@ -135,6 +135,17 @@ class WorkflowService:
         await self.relay.publish([Outgoing(each, after.traceparent) for each in effects])
         self.notifier.notify(after)
 
+    async def is_held(self, workflow: Workflow) -> bool:
+        """Whether the bus still holds the command of a workflow that runs; taken as true while that
+        is not known."""
+        if workflow.state != "running":
+            return False
+        try:
+            return await self.store.is_held(workflow.scope, workflow.workflow_id)
+        except BusError as error:
+            log.info("whether %s is to run again is not known: %s", workflow.workflow_id, error)
+            return True
+
     async def known(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """Return a stored workflow; None where there is none. Raises StorageUnavailable."""
         return await self.store.get(scope, workflow_id)

@@ -151,10 +151,15 @@ class PostgresWorkflowStore(WorkflowStore):
 
     @override
     async def end(self, runs: Sequence[RunFinished]) -> Sequence[Workflow]:
-        """Take the steps on cached workflows, else on the stored ones, in one statement; those of
-        workflows that took another step since are repeated."""
+        """Take the steps on cached workflows that they change, else on the stored ones, in one
+        statement; those of workflows that took another step since are repeated."""
         left, ended = {(run.scope, run.workflow_id): run for run in runs}, list[Workflow]()
-        known = {key: cached for key in left if (cached := self._cache.find(*key)) is not None}
+        known = {
+            key: cached
+            for key, run in left.items()
+            if (cached := self._cache.find(*key)) is not None
+            and run_ended(cached.workflow, run) is not cached.workflow
+        }
         async with connection(self._pool) as conn:
             for _ in range(_MOST_ATTEMPTS):
                 known |= await _read(conn, [key for key in left if key not in known])

@@ -111,12 +111,14 @@ class GivenUp:
 @dataclass(frozen=True)
 class Due:
     """The workflow's deadline passed at `at` without the expected event. For `without_bus` of that
-    time NATS was away, so that no event could arrive."""
+    time NATS was away, so that no event could arrive. `is_held`: the bus still holds the message on
+    which the run began, or goes on, for an executor."""
 
     at: datetime
     repeatable_tools: tuple[str, ...] = ()
     without_bus: timedelta = timedelta(0)
     read_only_tools: tuple[str, ...] = ()
+    is_held: bool = False
 
 
 WorkflowEvent = Analyzed | NotAnalyzed | Parked | Decided | Cancelled | GivenUp | Due

@@ -225,7 +225,8 @@ def _cancel(workflow: Workflow, event: Cancelled, rules: Rules) -> Step:
 
 def _handle_timeout(workflow: Workflow, due: Due, rules: Rules) -> Step:
     """End expired approvals and abandoned workflows; publish again, under the same ids and at
-    growing intervals, the command of a workflow that makes no progress."""
+    growing intervals, the command of a workflow that makes no progress. A command that is still
+    held for an executor is not: a second one would take the run from the first."""
     approval, at = workflow.approval, due.at
     if workflow.state == "awaiting_approval" and approval is not None:
         decided, message = _record_decision(workflow, approval, "expired", CLOCK, at)
@@ -242,6 +243,8 @@ def _handle_timeout(workflow: Workflow, due: Due, rules: Rules) -> Step:
     if run is not None:
         if workflow.error is not None:
             return replace(workflow, due_at=next_due), (cancel_run(run, workflow.error),)
+        if due.is_held:
+            return replace(workflow, due_at=next_due), ()
         after, effects = _dispatch(workflow, run, due, rules)
         return replace(after, due_at=min(latest, max(next_due, after.due_at or at))), effects
     return replace(workflow, due_at=next_due), (workflow.requested,)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic
 
 from pml_common.outages import Outage, downtime_since, no_outages
@@ -25,13 +26,15 @@ async def on_due(
     """Take the due step of every workflow that has one; safe to run in any number of gateways."""
     at, here, away = now(), monotonic(), outages()
 
-    def step(workflow: Workflow) -> Step:
+    def step(workflow: Workflow, *, is_held: bool) -> Step:
         repeatable = repeatable_among(workflow.analysis, tools.find)
         waited = (at - waiting_since(workflow)).total_seconds()
         without_bus = timedelta(seconds=downtime_since(away, here - waited))
-        due = Due(at, repeatable, without_bus, read_only_among(workflow.analysis, tools.find))
+        read_only = read_only_among(workflow.analysis, tools.find)
+        due = Due(at, repeatable, without_bus, read_only, is_held)
         return workflows.advance(workflow, due)
 
     for scope, workflow_id in await store.due(at, _MOST_AT_ONCE):
-        await workflows.known(scope, workflow_id)  # an end that the journal has is stored first
-        await workflows.step(scope, workflow_id, step)
+        known = await workflows.known(scope, workflow_id)  # with an end that the journal has
+        is_held = known is not None and await workflows.is_held(known)
+        await workflows.step(scope, workflow_id, partial(step, is_held=is_held))

@@ -52,7 +52,10 @@ MODES: tuple[PoolMode, ...] = ("per_scope", "per_scope_realm") * 3
 ROUNDS = "let sum = 0; for (let i = 0; i < 1e6; i++) {%s if (%s) sum += i; } return sum;"
 HOT = ROUNDS % ("", "i % 3 === 0")
 HOT_REPORTING = ROUNDS % ('__pml.round("l1");', '__pml.decide("d1", i % 3 === 0)')
+BUSY = "for (;;) ;"
+ALLOCATING = "const all = []; for (;;) { all.push({}); if (all.length > 1e5) all.length = 0; }"
 SETTLE_S = 0.03
+BUSY_S = 0.25
 WARM_UP = 3
 Measured = Callable[[], Awaitable[float]]
 
@@ -170,14 +173,18 @@ class Bench:
         await sandbox.close()
         return took
 
-    async def kill(self) -> float:
-        """A busy process, from the kill until nothing is left."""
-        sandbox = await DenoSandbox.start(self._command)
-        await sandbox.run(program("for (;;) ;"))
-        await asyncio.sleep(SETTLE_S)
-        began = perf_counter()
-        await sandbox.close()
-        return (perf_counter() - began) * 1e3
+    def kill(self, code: str) -> Measured:
+        """From the kill of a process that runs this until nothing is left of it."""
+
+        async def run() -> float:
+            sandbox = await DenoSandbox.start(self._command)
+            await sandbox.run(program(code))
+            await asyncio.sleep(BUSY_S)
+            began = perf_counter()
+            await sandbox.close()
+            return (perf_counter() - began) * 1e3
+
+        return run
 
 
 async def one_process(mode: PoolMode, code: str, rounds: int) -> None:
@@ -227,7 +234,8 @@ async def main(rounds: int) -> None:
     await report("sandbox: a loop of 1e6 rounds with an if", rounds, bench.warm(HOT))
     await report("sandbox: the same, instrumented", rounds, bench.warm(HOT_REPORTING))
     await report("sandbox: one tool call, there and back", max(5, rounds // 5), bench.call)
-    await report("sandbox: kill of a busy program", rounds, bench.kill)
+    await report("sandbox: kill of a busy program", rounds, bench.kill(BUSY))
+    await report("sandbox: kill of one that fills its heap", rounds, bench.kill(ALLOCATING))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Cost of capabilities in a run in ms, p50 and p95: injecting ten of them, with the goal of 10
-ms, and one call of one, with the goal of 1 ms. CPU is that of the whole process, which is more
-reliable than time on a busy machine.
+ms, one call of one, with the goal of 1 ms, and 100 events of calls, with the goal of 5 ms. CPU is
+that of the whole process, which is more reliable than time on a busy machine.
 
 `uv run python bench/injection.py [rounds] [realm]`; with `realm`, in realms of a process that has
 run a program before, each text for the first time.
@@ -22,15 +22,16 @@ from pml_executor.settings import ExecutorSettings, PoolMode
 
 CAPABILITIES = 10
 CALLS = 1_000
+EVENTS = 100
 SETTLE_S = 0.03
 LINES = "".join(f"const f{i} = (x: Item): number => x.id + {i};\n" for i in range(18))
 BODY = f"interface Item {{ id: number; tags: string[] }}\n{LINES}return f1(args);"
 EMPTY = "return 1;"
 FIRST = "return 0;"
-LOOP = f"for (let i = 0; i < {CALLS}; i++) await capabilities.x_0({{ id: i }}); return 1;"
+LOOP = "for (let i = 0; i < %d; i++) await capabilities.x_0({ id: i }); return 1;"
 INSIDE = (
     "const f = async (args) => JSON.parse(JSON.stringify(args)).id;"
-    f"for (let i = 0; i < {CALLS}; i++) await f(JSON.parse(JSON.stringify({{ id: i }}))); return 1;"
+    "for (let i = 0; i < %d; i++) await f(JSON.parse(JSON.stringify({ id: i }))); return 1;"
 )
 ONE = (Injected(name="x:0", called_as=("x_0",), code="return args.id;"),)
 
@@ -74,6 +75,13 @@ async def run(
     return took, cpu() - before
 
 
+def less(
+    measured: Sequence[tuple[float, float]], without: Sequence[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Differences of runs that were made in turn."""
+    return [(m[0] - w[0], m[1] - w[1]) for m, w in zip(measured, without, strict=True)]
+
+
 def show(label: str, measured: Sequence[tuple[float, float]], per: int = 1) -> None:
     """Print one line; `per` calls are in each run."""
     times = sorted(took / per for took, _ in measured)
@@ -87,18 +95,20 @@ async def main(rounds: int, mode: PoolMode) -> None:
     command = await sandbox_command(ExecutorSettings(executor_pool_mode=mode))
     ten = injected(CAPABILITIES)
     bare: list[tuple[float, float]] = []
-    full, own, calls = bare[:], bare[:], bare[:]
+    full, own, calls, few, few_own = bare[:], bare[:], bare[:], bare[:], bare[:]
     for _ in range(rounds):
         bare.append(await run(command, EMPTY))
         full.append(await run(command, EMPTY, ten))
-        own.append(await run(command, INSIDE))
-        calls.append(await run(command, LOOP, ONE))
-    cost = [(f[0] - b[0], f[1] - b[1]) for b, f in zip(bare, full, strict=True)]
+        own.append(await run(command, INSIDE % CALLS))
+        calls.append(await run(command, LOOP % CALLS, ONE))
+        few_own.append(await run(command, INSIDE % (EVENTS // 2)))
+        few.append(await run(command, LOOP % (EVENTS // 2), ONE))
     show("an empty program", bare)
     show(f"the same with {CAPABILITIES} capabilities of 20 typed lines", full)
-    show(f"injection of {CAPABILITIES} (goal: 10)", cost)
+    show(f"injection of {CAPABILITIES} (goal: 10)", less(full, bare))
     show("one call of a function of the program's own", own, CALLS)
     show("one call of a capability, both reports read (goal: 1)", calls, CALLS)
+    show(f"{EVENTS} events: the start and end of calls (goal: 5)", less(few, few_own))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Crashes around parked and accepted runs: the executor dies, the command that parked the run is
 redelivered, the gateway dies between storing and publishing."""
 
+import asyncio
 import os
 import signal
 from collections import Counter
@@ -43,6 +44,9 @@ GATEWAY_POINTS = (
     (RUNS_AT_ONCE, "storing run-finished: after"),
 )
 """Programs, each with a point at which the gateway dies; the first two are the sample."""
+BATCH_POINTS = ("storing workflow-accepted: after", "storing run-finished: after")
+"""Points at which the gateway dies while it stores several workflows together."""
+AT_ONCE = 6
 
 
 async def crash_while_parked(
@@ -53,6 +57,8 @@ async def crash_while_parked(
     """Run all trials in turn, with the gateway dying at these points."""
     run = baseline[PROGRAM]
     results = [await redelivered(crash_stack, run), await killed_waiting(crash_stack, run)]
+    if len(points) == len(GATEWAY_POINTS):
+        results += [await killed_in_batch(crash_stack, each, baseline) for each in BATCH_POINTS]
     for number, (program, point) in enumerate(points, start=1):
         results.append(await gateway_killed(crash_stack, program, point, baseline[program]))
         if number % KILLS_IN_A_ROW == 0:  # each restart after a kill waits twice as long
@@ -142,3 +148,25 @@ async def gateway_killed(
     outcome = await crash_stack.outcome(run, answer)
     found = faults(outcome, baseline.outcome, may_read_again=program == READS)
     return Result(trial, run, died, found)
+
+
+async def killed_in_batch(
+    crash_stack: CrashStack, point: str, baseline: Mapping[str, Baseline]
+) -> Result:
+    """The gateway dies while it stores workflows that were requested together."""
+    trial = Trial(f"{READS} gateway, {AT_ONCE} together", (point,))
+    name = f"gateway-batch-{point.translate({ord(' '): '-', ord(':'): None})}"
+    runs = [f"{name}-{number}" for number in range(AT_ONCE)]
+    crash_stack.crash_log.plan_gateway(workflow_of(runs[0]), point)
+    try:
+        answers = await asyncio.gather(*(crash_stack.answer(READS, run) for run in runs))
+        for run in runs:
+            await crash_stack.wait_until_done(workflow_of(run))
+    except (TimeoutError, AssertionError) as error:
+        return Result(trial, name, True, [f"it does not end: {error}"])
+    died = await _died(crash_stack, workflow_of(runs[0]))
+    found = list[str]()
+    for run, answer in zip(runs, answers, strict=True):
+        outcome = await crash_stack.outcome(run, answer)
+        found += faults(outcome, baseline[READS].outcome, may_read_again=True)
+    return Result(trial, name, died, found)

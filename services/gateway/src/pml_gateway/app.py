@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from fastapi import FastAPI
 
+from pml_common.background import background, run_periodically
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import WorkflowFinished
@@ -18,7 +19,6 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_common.http_server import HttpServer, inherited, serve_http
 from pml_common.service import RunningService
 from pml_common.storage.schema import open_schema, storage_check
-from pml_gateway.adapters.background import background, run_periodically
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
 from pml_gateway.adapters.mcp_client.server_pool import OnTools, configured_servers

@@ -8,10 +8,10 @@ from opentelemetry import trace
 
 from libs.pml_common.tests.support.builders import example
 from libs.pml_local.tests.support.harness import eventually
+from pml_common.background import background
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
-from pml_gateway.adapters.background import background
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.memory.workflows import MemoryOutbox
 from services.gateway.tests.support.builders import SCOPE, workflow

@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 
+from pml_common.background import background, run_periodically
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
@@ -14,7 +16,11 @@ from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
+from pml_learner.ports import TraceStore
 from pml_learner.settings import LearnerSettings
+
+_DELETE_EVERY_S = 3600.0
+_DELETE_AT_ONCE = 1000
 
 
 @asynccontextmanager
@@ -33,4 +39,12 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
             catalog.LEARNER_ON_RUN_FINISHED,
             partial(on_runs_finished, traces=traces, rule=TdRule()),
         )
-        yield {"postgres": storage_check(pool)}
+        old = partial(delete_old, bus, traces, timedelta(days=settings.learner_trace_days))
+        async with background([run_periodically(old, _DELETE_EVERY_S)]):
+            yield {"postgres": storage_check(pool)}
+
+
+async def delete_old(bus: Bus, traces: TraceStore, keep: timedelta) -> None:
+    """Delete the traces that are older than this. Raises StorageUnavailable."""
+    while await traces.forget(bus.now() - keep, _DELETE_AT_ONCE):
+        pass

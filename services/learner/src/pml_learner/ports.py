@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -47,4 +48,9 @@ class TraceStore(Protocol):
 
     async def traces(self, query: ListTraces) -> TracePage:
         """Return traces of a capability, of a workflow or of the whole scope, newest first."""
+        ...
+
+    async def forget(self, before: datetime, limit: int) -> int:
+        """Delete the traces of at most `limit` old workflows of all scopes, those with a trace from
+        before this time, and return their number; what was learned stays."""
         ...

@@ -1,6 +1,7 @@
 """Contract of every trace store."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import TypeGuard
 from uuid import UUID, uuid4
 
@@ -248,3 +249,28 @@ async def test_no_scope_sees_or_changes_another(trace_store: TraceStore) -> None
     assert [t.trace_id for t in (await trace_store.traces(query)).traces] == [theirs.trace_id]
     query = ListTraces(scope=SCOPE, workflow_id=theirs.workflow_id)
     assert (await trace_store.traces(query)).total == 0
+
+
+async def test_old_traces_are_deleted_with_their_workflow_and_what_was_learned_stays(
+    trace_store: TraceStore,
+) -> None:
+    workflow, day_ms = uuid4(), 86_400_000.0
+    inner = nested_run(
+        ids.root_trace_id(workflow), "cd" * 32, "n1/dyn:x", started_at=STARTED_AT + day_ms
+    )
+    old = finished_run(nested=[inner], workflow_id=workflow)
+    other = finished_run(started_at=STARTED_AT + 1, scope=ELSEWHERE)
+    new = finished_run(started_at=STARTED_AT + 2 * day_ms)
+    await _learn(trace_store, old, other, new)
+    experience = await _experience(trace_store, new)
+    before = datetime.fromtimestamp((STARTED_AT + day_ms / 2) / 1000, UTC)
+    assert await trace_store.forget(before, 1) == 1
+    assert await trace_store.forget(before, 10) == 1
+    assert await trace_store.forget(before, 10) == 0
+    left = [
+        trace.workflow_id
+        for scope in (SCOPE, ELSEWHERE)
+        for trace in (await trace_store.traces(ListTraces(scope=scope))).traces
+    ]
+    assert left == [new.workflow_id]
+    assert await _experience(trace_store, new) == experience

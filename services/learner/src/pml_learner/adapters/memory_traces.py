@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from uuid import UUID
 
 from typing_extensions import override
@@ -47,6 +48,20 @@ class MemoryTraceStore(TraceStore):
         )
         page = found[query.offset : query.offset + query.limit]
         return TracePage(traces=tuple(page), total=len(found))
+
+    @override
+    async def forget(self, before: datetime, limit: int) -> int:
+        first_kept = before.timestamp() * 1000
+        old = {
+            (scope, trace.workflow_id)
+            for scope, trace in self.stored
+            if trace.executed_at < first_kept
+        }
+        gone = set(list(old)[:limit])
+        self.stored = [
+            (scope, trace) for scope, trace in self.stored if (scope, trace.workflow_id) not in gone
+        ]
+        return len(gone)
 
 
 class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
 from pml_common.storage.columns import columns, scope_columns, scope_of
 from pml_common.storage.inbox import InboxBatch
-from pml_common.storage.pool import Pool, snapshot
+from pml_common.storage.pool import Pool, connection, snapshot
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.recent_keys import RecentKeys
 from pml_common.storage.store_transaction import StoreBatch
@@ -64,6 +65,11 @@ class PostgresTraceStore(TraceStore):
             rows = await session.fetch(_SQL["list-traces"], *where, query.limit, query.offset)
             total = await session.fetchval(_SQL["count-traces"], *where)
         return TracePage(traces=tuple(_trace(row) for row in rows), total=total)
+
+    @override
+    async def forget(self, before: datetime, limit: int) -> int:
+        async with connection(self._pool) as session:
+            return await session.fetchval(_SQL["forget-traces"], before, limit)
 
 
 class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):

@@ -79,3 +79,22 @@ FROM execution_trace
 WHERE org = $1 AND project = $2
     AND ($3::uuid IS NULL OR capability_id = $3)
     AND ($4::uuid IS NULL OR workflow_id = $4)
+
+-- name: forget-traces
+-- Over all scopes: the clock works for the learner, not for a caller. A workflow's traces go
+-- together, since they refer to each other.
+WITH old AS (
+    SELECT DISTINCT org, project, workflow_id
+    FROM (
+        SELECT org, project, workflow_id
+        FROM execution_trace
+        WHERE executed_at < $1
+        LIMIT $2
+    ) AS found
+), deleted AS (
+    DELETE FROM execution_trace
+    USING old
+    WHERE execution_trace.org = old.org AND execution_trace.project = old.project
+        AND execution_trace.workflow_id = old.workflow_id
+)
+SELECT count(*)::integer FROM old

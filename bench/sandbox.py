@@ -47,7 +47,7 @@ STAGES = {
         f"port1.onmessage = () => {SAY_READY} worker.postMessage(null, [port2]);"
     ),
 }
-"""What a sandbox's start consists of, without our own code."""
+"""Stages of a sandbox's start without our own code."""
 MODES: tuple[PoolMode, ...] = ("per_scope", "per_scope_realm") * 3
 ROUNDS = "let sum = 0; for (let i = 0; i < 1e6; i++) {%s if (%s) sum += i; } return sum;"
 HOT = ROUNDS % ("", "i % 3 === 0")

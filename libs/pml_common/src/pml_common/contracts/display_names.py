@@ -14,7 +14,7 @@ RESERVED_NAMESPACES: Final = ("cap", "dns", "learn", "meta", "pml")
 """Namespaces of PML's own tools."""
 
 PATTERN: Final = r"^[a-z][a-z0-9-]{0,31}:[a-z][a-z0-9_]{0,57}$"
-"""What a regular expression can say of a display name."""
+"""Form of a display name, as far as a regular expression tells."""
 
 _MCP_NAME: Final = "cap_{}_{}"
 _NAMESPACE: Final = re.compile(r"[a-z][a-z0-9-]*")

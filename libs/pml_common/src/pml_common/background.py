@@ -22,8 +22,11 @@ async def background(works: Sequence[Coroutine[object, object, None]]) -> AsyncG
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def run_periodically(work: Callable[[], Awaitable[None]], every_s: float) -> None:
+async def run_periodically(
+    work: Callable[[], Awaitable[None]], every_s: float, *, first_after_s: float = 0.0
+) -> None:
     """Repeat the work every `every_s` seconds; failures are logged and retried."""
+    await asyncio.sleep(first_after_s)
     while True:
         try:
             await work()

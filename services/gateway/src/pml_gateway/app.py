@@ -41,6 +41,8 @@ from pml_gateway.parts import Parts, assemble
 from pml_gateway.settings import GatewaySettings
 
 _DELETE_EVERY_S = 3600.0
+_DELETE_FIRST_S = 60.0
+"""After its start a service has other work."""
 _DELETE_AT_ONCE = 1000
 _LAST_ANSWERS_S = 1.0
 _CALLS_STORED_FOR = timedelta(days=7)
@@ -199,7 +201,9 @@ def periodic_work(
         run_periodically(parts.live.store_late, _STORE_LATE_EVERY_S),
         run_periodically(parts.watch.look, _TRY_STORING_EVERY_S),
         run_periodically(parts.admission.release_ended, RELEASE_EVERY_S),
-        run_periodically(partial(_delete_old, parts), _DELETE_EVERY_S),
+        run_periodically(
+            partial(_delete_old, parts), _DELETE_EVERY_S, first_after_s=_DELETE_FIRST_S
+        ),
     )
 
 

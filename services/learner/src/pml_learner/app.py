@@ -20,6 +20,8 @@ from pml_learner.ports import TraceStore
 from pml_learner.settings import LearnerSettings
 
 _DELETE_EVERY_S = 3600.0
+_DELETE_FIRST_S = 60.0
+"""After its start a service has other work."""
 _DELETE_AT_ONCE = 1000
 
 
@@ -40,7 +42,9 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
             partial(on_runs_finished, traces=traces, rule=TdRule()),
         )
         old = partial(delete_old, bus, traces, timedelta(days=settings.learner_trace_days))
-        async with background([run_periodically(old, _DELETE_EVERY_S)]):
+        async with background(
+            [run_periodically(old, _DELETE_EVERY_S, first_after_s=_DELETE_FIRST_S)]
+        ):
             yield {"postgres": storage_check(pool)}
 
 

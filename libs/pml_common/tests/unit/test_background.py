@@ -1,0 +1,29 @@
+"""Work that is repeated."""
+
+import asyncio
+
+import pytest
+
+from pml_common.background import run_periodically
+from pml_common.errors import Retryable
+
+
+async def test_work_begins_after_its_time_and_is_repeated_whatever_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[float] = []
+    failures = iter((Retryable("away"), ValueError("a bug")))
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 4:
+            raise asyncio.CancelledError
+
+    async def work() -> None:
+        if (error := next(failures, None)) is not None:
+            raise error
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await run_periodically(work, 7.0, first_after_s=60.0)
+    assert waited == [60.0, 7.0, 7.0, 7.0]

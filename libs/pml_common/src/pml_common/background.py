@@ -23,10 +23,14 @@ async def background(works: Sequence[Coroutine[object, object, None]]) -> AsyncG
 
 
 async def run_periodically(
-    work: Callable[[], Awaitable[None]], every_s: float, *, first_after_s: float = 0.0
+    work: Callable[[], Awaitable[None]],
+    every_s: float,
+    *,
+    first_after_s: float = 0.0,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
     """Repeat the work every `every_s` seconds; failures are logged and retried."""
-    await asyncio.sleep(first_after_s)
+    await sleep(first_after_s)
     while True:
         try:
             await work()
@@ -34,4 +38,4 @@ async def run_periodically(
             log.warning("trying again in %g s: %s", every_s, outage)
         except Exception:
             log.exception("trying again in %g s", every_s)
-        await asyncio.sleep(every_s)
+        await sleep(every_s)

@@ -8,9 +8,7 @@ from pml_common.background import run_periodically
 from pml_common.errors import Retryable
 
 
-async def test_work_begins_after_its_time_and_is_repeated_whatever_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_work_begins_after_its_time_and_is_repeated_whatever_fails() -> None:
     waited: list[float] = []
     failures = iter((Retryable("away"), ValueError("a bug")))
 
@@ -23,7 +21,6 @@ async def test_work_begins_after_its_time_and_is_repeated_whatever_fails(
         if (error := next(failures, None)) is not None:
             raise error
 
-    monkeypatch.setattr(asyncio, "sleep", sleep)
     with pytest.raises(asyncio.CancelledError):
-        await run_periodically(work, 7.0, first_after_s=60.0)
+        await run_periodically(work, 7.0, first_after_s=60.0, sleep=sleep)
     assert waited == [60.0, 7.0, 7.0, 7.0]

@@ -39,8 +39,8 @@ up: setup ## the whole stack on this machine, until Ctrl-C
 	$(RUN) pml up
 
 .PHONY: test
-test: setup ## every test, on the embedded NATS, Postgres and Deno
-	$(PYTEST)
+test: coverage ## every test, on the embedded NATS, Postgres and Deno
+	$(PYTEST) -m 'integration or e2e'
 	$(RUN) deno test --quiet --config $(RUNTIME)/deno.json $(RUNTIME)
 
 .PHONY: unit
@@ -112,7 +112,7 @@ examples: setup ## validate every example payload against its message
 	$(RUN) pytest -q libs/pml_common/tests/unit/test_contracts.py
 
 .PHONY: coverage
-coverage: setup ## branch coverage of domain/ and contracts/: 100 %
+coverage: setup ## tests that need no server, with branch coverage of domain/ and contracts/: 100 %
 	$(PYTEST) -q --cov -m 'not integration and not e2e'
 
 .PHONY: bench

@@ -60,12 +60,9 @@ class Callers:
         while not seen or seen[-1]["event"] != "gateway.workflow-finished":
             last = {"Last-Event-ID": str(seen[-1]["id"])} if seen else {}
             path = f"/api/workflows/{workflow}/events"
-            try:
-                async with http.stream("GET", path, headers=last) as stream:
-                    self.answered["stream"] += 1
-                    text = "".join([part async for part in stream.aiter_text()])
-            except (httpx2.ReadError, httpx2.RemoteProtocolError):
-                continue  # as EventSource: an idle connection was closed as this was on its way
+            async with http.stream("GET", path, headers=last) as stream:
+                self.answered["stream"] += 1
+                text = "".join([part async for part in stream.aiter_text()])
             seen += events_of(text)
         return seen
 

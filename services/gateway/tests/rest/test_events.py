@@ -54,6 +54,8 @@ async def test_the_stream_of_a_finished_workflow_is_complete_and_ends() -> None:
         workflow_id = (await w.execute("return 1;"))["workflowId"]
         answer = await w.http.get(f"/api/workflows/{workflow_id}/events")
         assert answer.headers["content-type"].startswith("text/event-stream")
+        # A reader that reconnects does not meet a connection that a stopping gateway is closing.
+        assert answer.headers["connection"] == "close"
         events = events_of(answer.text)
         assert [each["event"] for each in events] == ALL_EVENTS
         assert events[-1]["data"]["status"] == "success"

@@ -34,6 +34,14 @@ TOO_SLOW = format_sse_event(
 )
 """Has no id, so that a browser reconnects from the last event that has one."""
 
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Accel-Buffering": "no",
+    # A stream that ends because the gateway drains is followed again at once: on a connection of
+    # its own, not on this one, which the server is about to close.
+    "Connection": "close",
+}
+
 _SSE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {}}, "description": "Events, each with its id."}
 }
@@ -79,7 +87,7 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
     def __init__(self, content: AsyncIterator[bytes], sources: AsyncExitStack) -> None:
-        super().__init__(content, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        super().__init__(content, headers=_HEADERS)
         self._sources = sources
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -24,11 +24,15 @@ NAMESPACES = st.builds(
 ACTIONS = st.builds(str.__add__, LETTERS, st.text(ascii_lowercase + digits + "_", max_size=57))
 
 
+def test_the_pattern_bounds_each_part() -> None:
+    assert PATTERN == "^[a-z][a-z0-9-]{0,31}:[a-z][a-z0-9_]{0,57}$"
+
+
 @given(NAMESPACES, ACTIONS)
 def test_printing_and_parsing_are_inverses(namespace: str, action: str) -> None:
     name = DisplayName(namespace, action)
     if len(f"cap_{namespace}_{action}") > MAX_MCP_NAME:
-        with pytest.raises(BadName, match="characters too long"):
+        with pytest.raises(BadName, match="is too long by"):
             parse_display_name(str(name))
     else:
         assert parse_display_name(str(name)) == name
@@ -61,7 +65,7 @@ def test_a_text_is_refused_or_printed_as_it_is(text: str) -> None:
         ("fs:read\n", "the action 'read\\n' is not valid"),
         ("a" * 33 + ":b", "has more than 32 characters"),
         ("dns:look", "the namespace 'dns' is reserved, as all of cap, dns, learn, meta, pml"),
-        ("fs:" + "a" * 58, "is 1 characters too long: over MCP it is cap_<namespace>_<action>"),
+        ("fs:" + "a" * 58, "is too long by 1: over MCP it is cap_<namespace>_<action>"),
     ],
 )
 def test_an_error_says_which_part_is_wrong(text: str, said: str) -> None:

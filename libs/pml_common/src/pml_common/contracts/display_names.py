@@ -11,14 +11,16 @@ MAX_NAMESPACE: Final = 32
 MAX_MCP_NAME: Final = 64
 """Longest tool name that MCP clients accept."""
 RESERVED_NAMESPACES: Final = ("cap", "dns", "learn", "meta", "pml")
-"""Namespaces of PML's own tools."""
-
-PATTERN: Final = r"^[a-z][a-z0-9-]{0,31}:[a-z][a-z0-9_]{0,57}$"
-"""Form of a display name, as far as a regular expression tells."""
+"""Namespaces of PML's own tools; not for capabilities, nor for MCP servers."""
 
 _MCP_NAME: Final = "cap_{}_{}"
-_NAMESPACE: Final = re.compile(r"[a-z][a-z0-9-]*")
-_ACTION: Final = re.compile(r"[a-z][a-z0-9_]*")
+_MAX_ACTION: Final = MAX_MCP_NAME - len(_MCP_NAME.format("n", ""))
+_NAMESPACE: Final = "[a-z][a-z0-9-]"
+_ACTION: Final = "[a-z][a-z0-9_]"
+
+PATTERN: Final = f"^{_NAMESPACE}{{0,{MAX_NAMESPACE - 1}}}:{_ACTION}{{0,{_MAX_ACTION - 1}}}$"
+"""Form of a display name, as far as a regular expression tells."""
+
 _FORM: Final = "a name is namespace:action, as fs:read_json"
 
 
@@ -54,16 +56,16 @@ def parse_display_name(text: str) -> DisplayName:
     excess = len(_MCP_NAME.format(namespace, action)) - MAX_MCP_NAME
     if excess > 0:
         raise BadName(
-            f"{text!r} is {excess} characters too long: over MCP it is "
-            f"{_MCP_NAME.format('<namespace>', '<action>')}, of at most {MAX_MCP_NAME}"
+            f"{text!r} is too long by {excess}: over MCP it is "
+            f"{_MCP_NAME.format('<namespace>', '<action>')}, of at most {MAX_MCP_NAME} characters"
         )
     return DisplayName(namespace, action)
 
 
-def _check_part(part: str, text: str, form: re.Pattern[str], separators: str) -> None:
+def _check_part(part: str, text: str, form: str, separators: str) -> None:
     if not text:
         raise BadName(f"the {part} is empty: {_FORM}")
-    if form.fullmatch(text) is None:
+    if re.fullmatch(f"{form}*", text) is None:
         raise BadName(
             f"the {part} {text!r} is not valid: lower-case letters (a to z), digits and "
             f"{separators}, beginning with a letter"

@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
+from pml_common.contracts.display_names import RESERVED_NAMESPACES
 from pml_common.contracts.tool import JsonObject
 
 SERVER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-RESERVED_NAMES = frozenset({"cap", "dns", "learn", "meta", "pml"})
-"""Prefixes of tool ids that are reserved for PML."""
 
 PASSED_ON = (
     "LANG",
@@ -135,7 +134,7 @@ def _server(name: str, entry: JsonValue, variables: Mapping[str, str]) -> Server
     if not SERVER_NAME.fullmatch(name):
         rule = "use a-z, 0-9, _ and -, starting with a letter or digit, at most 63"
         raise ServersInvalid((f"{where}: not a server name: {rule}",))
-    if name in RESERVED_NAMES:
+    if name in RESERVED_NAMESPACES:
         raise ServersInvalid((f"{where}: this name is taken by PML's own tools; choose another",))
     if not isinstance(entry, dict):
         raise ServersInvalid((f"{where}: must be an object",))

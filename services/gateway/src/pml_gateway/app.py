@@ -92,7 +92,8 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
 
 async def register_handlers(parts: Parts) -> None:
     """Register the handlers: the table message → handler."""
-    bus, notifier, runs, calls = parts.bus, parts.notifier, parts.runs, parts.calls
+    bus, notifier, runs = parts.bus, parts.notifier, parts.runs
+    under_way = parts.calls.under_way
     step = {"workflows": parts.workflows, "now": bus.now}
     judging = {"tools": parts.tools, "policy_of": parts.policies.of}
 
@@ -104,8 +105,8 @@ async def register_handlers(parts: Parts) -> None:
     await bus.listen(catalog.CAPABILITY_CHANGED, parts.names.on_capability_changed)
     await bus.listen(
         catalog.RUN_FINISHED,
-        partial(on_run_finished, workflows=parts.workflows, calls=calls),
-        wants=lambda scope, entity: is_ours(scope, entity) or calls.is_calling(scope, entity),
+        partial(on_run_finished, workflows=parts.workflows, calls=under_way),
+        wants=lambda scope, entity: is_ours(scope, entity) or under_way.has_of(scope, entity),
     )
     await bus.listen(catalog.CANCEL_RUN, runs.on_end, wants=runs.is_known)
     await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool)

@@ -45,9 +45,9 @@ async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
     answer = asyncio.create_task(calls.on_call_tool(asked))
     async with asyncio.timeout(30):
         await servers.begun.wait()
-        calls.cancel_of(finished(workflow(key="theirs", scope=ELSEWHERE)))
+        calls.under_way.cancel_of(finished(workflow(key="theirs", scope=ELSEWHERE)))
         assert not servers.cancelled.is_set()
-        calls.cancel_of(finished(OURS))
+        calls.under_way.cancel_of(finished(OURS))
         outcome = await answer
         assert servers.cancelled.is_set()
         assert outcome.status == "unknown"
@@ -76,12 +76,12 @@ async def test_a_call_is_not_made_if_its_run_ends_while_the_ledger_is_asked() ->
     answer = asyncio.create_task(calls.on_call_tool(asked))
     async with asyncio.timeout(30):
         await ledger.asked.wait()
-        assert calls.is_calling(OURS.scope, str(OURS.workflow_id))
-        calls.cancel_of(finished(OURS))
+        assert calls.under_way.has_of(OURS.scope, str(OURS.workflow_id))
+        calls.under_way.cancel_of(finished(OURS))
         ledger.answers.set()
         outcome = await answer
     assert (outcome.status, servers.made) == ("refused", [])
-    assert not calls.is_calling(OURS.scope, str(OURS.workflow_id))
+    assert not calls.under_way.has_of(OURS.scope, str(OURS.workflow_id))
     assert await calls.on_call_tool(asked) == outcome
 
 

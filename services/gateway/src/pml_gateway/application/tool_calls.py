@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -13,12 +13,12 @@ from pydantic_core import to_json
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.decision import Policy
-from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
 from pml_common.telemetry.spans import spanning
+from pml_gateway.application.calls_under_way import CallsUnderWay, UnderWay
 from pml_gateway.application.run_cache import RunBeingCancelled, RunCache, call_keys
 from pml_gateway.application.server_listings import never_listed
 from pml_gateway.domain.tool_calls.call_ruling import Listed, Ruling, Run, ruling, with_results
@@ -56,20 +56,6 @@ _MAX_OCCURRENCES = 1000
 """Of a node: as many calls as a run may make."""
 
 
-@dataclass(eq=False)
-class _UnderWay:
-    """A call of the run `of` that is being begun or made; `ended` if the run ended meanwhile."""
-
-    of: tuple[Scope, UUID]
-    ended: bool = False
-    limit: asyncio.Timeout | None = None
-
-    def cancel(self) -> None:
-        self.ended = True
-        if self.limit is not None and not self.limit.expired():
-            self.limit.reschedule(asyncio.get_running_loop().time())
-
-
 class ToolCalls:
     """Makes the calls of runs; their owner in the ledger is `instance`, the id of this process."""
 
@@ -89,7 +75,7 @@ class ToolCalls:
         self._policy_of = policy_of
         self._now = now
         self._in_progress: dict[tuple[Scope, UUID, str], asyncio.Task[ToolOutcome]] = {}
-        self._under_way: set[_UnderWay] = set()
+        self.under_way = CallsUnderWay()
 
     async def on_call_tool(self, call: CallTool) -> ToolOutcome:
         """Make the call, join the one in progress, or return its stored outcome. Raises QueryFailed
@@ -110,17 +96,6 @@ class ToolCalls:
             message = f"{call.tool} was called; its outcome is not stored yet"
             raise QueryFailed("unavailable", message)
         return current.result()
-
-    def is_calling(self, scope: Scope, workflow_id: str) -> bool:
-        """Whether this process is making a call of this run."""
-        return any(call.of == (scope, UUID(workflow_id)) for call in self._under_way)
-
-    def cancel_of(self, run: RunFinished) -> None:
-        """Cancel the calls that an ended run still makes; their outcomes become `unknown`."""
-        ended = run.scope, run.workflow_id
-        for call in self._under_way:
-            if call.of == ended:
-                call.cancel()
 
     async def close(self) -> None:
         """Cancel all calls in progress; a repeated request finds them in the ledger."""
@@ -150,17 +125,16 @@ class ToolCalls:
             if again is None:
                 return ToolOutcome(status="refused", message=_NOT_RUNNING)
             run = again
-        entry, under_way = self._entry(call, mark), _UnderWay((call.scope, call.workflow_id))
-        self._under_way.add(under_way)  # before the ledger is asked: the run may end meanwhile
-        try:
-            outcome = await self._begin(call, entry, run)
-            if isinstance(outcome, Entry):
-                made = await self._call_until_run_ends(call, deadline, under_way)
-                outcome = await self._store(call, outcome, made)
-        except StorageUnavailable as outage:
-            raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
-        finally:
-            self._under_way.discard(under_way)
+        entry = self._entry(call, mark)
+        # Entered before the ledger is asked: the run may end meanwhile.
+        with self.under_way.entered(call) as under_way:
+            try:
+                outcome = await self._begin(call, entry, run)
+                if isinstance(outcome, Entry):
+                    made = await self._call_until_run_ends(call, deadline, under_way)
+                    outcome = await self._store(call, outcome, made)
+            except StorageUnavailable as outage:
+                raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
         if outcome.status == "ok" and run.grant.bound:
             run.keep(call.node_id, outcome.result, len(to_json(outcome.result)))
         return outcome
@@ -189,7 +163,7 @@ class ToolCalls:
         return Listed(self._tools.find(call.tool), self._tools.hash_of(call.tool))
 
     async def _call_until_run_ends(
-        self, call: CallTool, deadline: float, under_way: _UnderWay
+        self, call: CallTool, deadline: float, under_way: UnderWay
     ) -> ToolOutcome:
         """Return the call's outcome; `unknown` where its run ends before. Not made if its run has
         ended already."""

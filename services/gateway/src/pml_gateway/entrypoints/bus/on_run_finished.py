@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from pml_common.bus.port import Handled
 from pml_common.contracts.executor import RunFinished
-from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.application.calls_under_way import CallsUnderWay
 from pml_gateway.application.workflow_service import WorkflowService
 
 
 async def on_run_finished(
-    run: RunFinished, *, workflows: WorkflowService, calls: ToolCalls
+    run: RunFinished, *, workflows: WorkflowService, calls: CallsUnderWay
 ) -> None:
     """Answer callers, and cancel the calls that the run still makes; the end is stored later."""
     calls.cancel_of(run)

@@ -1,6 +1,7 @@
 """Cost of capabilities in a run in ms, p50 and p95: injecting ten of them, with the goal of 10
-ms, one call of one, with the goal of 1 ms, and 100 events of calls, with the goal of 5 ms. CPU is
-that of the whole process, which is more reliable than time on a busy machine.
+ms, one call of one, with the goal of 1 ms, and merging 100 trace events into the end of a run,
+with its tree of called capabilities, with the goal of 5 ms. CPU is that of the whole process, which
+is more reliable than time on a busy machine.
 
 `uv run python bench/injection.py [rounds] [realm]`; with `realm`, in realms of a process that has
 run a program before, each text for the first time.
@@ -12,11 +13,25 @@ import resource
 import statistics
 import sys
 from collections.abc import Sequence
-from time import perf_counter
+from pathlib import Path
+from time import perf_counter, process_time
+from uuid import UUID
 
+from pml_common.contracts import ids
+from pml_common.contracts.capability import InjectedCapability
+from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.trace import (
+    CapabilityEnd,
+    CapabilityStart,
+    DecisionTaken,
+    ToolEnd,
+    ToolStart,
+    TraceEvent,
+)
 from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
+from pml_executor.domain.finished import finished
 from pml_executor.domain.protocol import Entered, Injected, Left, Noted, Program, Returned
 from pml_executor.settings import ExecutorSettings, PoolMode
 
@@ -32,6 +47,21 @@ LOOP = "for (let i = 0; i < %d; i++) await capabilities.x_0({ id: i }); return 1
 INSIDE = (
     "const f = async (args) => JSON.parse(JSON.stringify(args)).id;"
     "for (let i = 0; i < %d; i++) await f(JSON.parse(JSON.stringify({ id: i }))); return 1;"
+)
+EXAMPLE = Path(__file__).parents[1] / "libs/pml_common/examples/cmd.executor.run-workflow.v2.json"
+ROOT, CALLED = UUID(int=1), UUID(int=2)
+COMMAND = RunWorkflow.model_validate_json(EXAMPLE.read_text(encoding="utf-8")).model_copy(
+    update={
+        "injected": (
+            InjectedCapability(
+                capability_id=CALLED,
+                name="x:0",
+                code_hash="0" * 64,
+                called_as=("x_0",),
+                instrumented="",
+            ),
+        )
+    }
 )
 ONE = (Injected(name="x:0", called_as=("x_0",), code="return args.id;"),)
 
@@ -75,6 +105,49 @@ async def run(
     return took, cpu() - before
 
 
+def journal() -> Sequence[TraceEvent]:
+    """The whole journal of a run, of `EVENTS` entries: its start and end, two decisions, and calls
+    of capabilities, each with a tool call inside."""
+    calls = (EVENTS - 4) // 4
+    entries: list[TraceEvent] = [
+        CapabilityStart(trace_id=ROOT, ts=0.0, capability_id=ROOT, args={}),
+        *(
+            DecisionTaken(trace_id=ROOT, ts=0.0, node_id=node, outcome="true")
+            for node in ("d1", "d2")
+        ),
+    ]
+    for occurrence in range(calls):
+        at = {"ts": float(occurrence), "occurrence": occurrence}
+        called, tool = {"node_id": "n1", **at}, {"node_id": "n1/n1", **at}
+        trace = ids.nested_trace_id(ROOT, "n1", occurrence)
+        one = {"trace_id": trace, "parent_trace_id": ROOT, "capability_id": CALLED}
+        inner = {"trace_id": ids.call_trace_id(ROOT, "n1/n1", occurrence), "tool": "fs:read"}
+        entries += [
+            CapabilityStart.model_validate({**called, **one, "args": {"id": occurrence}}),
+            ToolStart.model_validate(
+                {**tool, **inner, "parent_trace_id": trace, "args": {}, "args_hash": "0" * 64}
+            ),
+            ToolEnd.model_validate(
+                {**tool, **inner, "parent_trace_id": trace, "success": True, "duration_ms": 1.0}
+            ),
+            CapabilityEnd.model_validate({**called, **one, "success": True, "duration_ms": 1.0}),
+        ]
+    end = CapabilityEnd(
+        trace_id=ROOT, ts=float(calls), capability_id=ROOT, success=True, duration_ms=float(calls)
+    )
+    return [*entries, end]
+
+
+def merge(entries: Sequence[TraceEvent]) -> tuple[float, float]:
+    """Milliseconds and CPU of building a run's end from its journal."""
+    began, before = perf_counter(), process_time()
+    end = finished(COMMAND, entries)
+    took, used = perf_counter() - began, process_time() - before
+    assert len(entries) == EVENTS
+    assert len(end.nested) == len(end.task_results) == (EVENTS - 4) // 4
+    return took * 1e3, used * 1e3
+
+
 def less(
     measured: Sequence[tuple[float, float]], without: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float]]:
@@ -108,7 +181,8 @@ async def main(rounds: int, mode: PoolMode) -> None:
     show(f"injection of {CAPABILITIES} (goal: 10)", less(full, bare))
     show("one call of a function of the program's own", own, CALLS)
     show("one call of a capability, both reports read (goal: 1)", calls, CALLS)
-    show(f"{EVENTS} events: the start and end of calls (goal: 5)", less(few, few_own))
+    show(f"{EVENTS} reports of calls on their way to the executor", less(few, few_own))
+    show(f"merging {EVENTS} trace events (goal: 5)", [merge(journal()) for _ in range(rounds)])
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ async def test_a_program_of_two_capabilities_asks_runs_and_is_learned_as_a_tree(
     assert by_node["n1"]["executed_at"] <= by_node["n2"]["executed_at"]
 
     async def counted() -> bool:
-        return (await _known(harness, "nest:look"))["usage"]["count"] == used + 1
+        return (await _known(harness, "nest:look"))["usage"]["count"] > used
 
     await eventually(counted, within=60.0)
 

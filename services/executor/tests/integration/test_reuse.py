@@ -99,22 +99,29 @@ async def bare(tmp_path_factory: pytest.TempPathFactory) -> DenoCommand:
 @pytest.mark.parametrize("walls", ["bubblewrap", "landlock", "none"])
 async def test_the_next_program_finds_nothing_of_the_last(walls: str, code: str) -> None:
     command = replace(await walled_command(walls), resources=RESOURCES, stop_timeout_s=10)
-    async with started(command) as sandbox:
-        for _ in range(2):
-            assert await reused(sandbox, code)
-            assert await value_of(sandbox, NEXT) == SEEN
-            sandbox.finish()
-            assert await sandbox.renew()
+    assert await _is_reused(command, code, (NEXT, SEEN), (NEXT, SEEN))
 
 
 @pytest.mark.parametrize("code", WITH_ALL_GLOBALS.values(), ids=WITH_ALL_GLOBALS)
 async def test_nothing_of_the_process_outlives_a_worker(bare: DenoCommand, code: str) -> None:
-    async with started(bare) as sandbox:
-        assert await reused(sandbox, code)
-        assert await value_of(sandbox, NEXT) == SEEN
-        sandbox.finish()
-        assert await sandbox.renew()
-        assert await value_of(sandbox, LISTENS) == ["nothing", 0, 0]
+    assert await _is_reused(bare, code, (NEXT, SEEN), (LISTENS, ["nothing", 0, 0]))
+
+
+async def _is_reused(command: DenoCommand, code: str, *finds: tuple[str, object]) -> bool:
+    """Whether a process is used again after this program, for others that find what they must. On a
+    busy machine a process whose own threads start late is not: then another one is tried."""
+    for _ in range(3):
+        async with started(command) as sandbox:
+            again = await reused(sandbox, code)
+            for other, found in finds:
+                if not again:
+                    break
+                assert await value_of(sandbox, other) == found
+                sandbox.finish()
+                again = await sandbox.renew()
+            if again:
+                return True
+    return False
 
 
 @pytest.mark.parametrize("code", FATAL.values(), ids=FATAL)

@@ -39,3 +39,21 @@ async def run_periodically(
         except Exception:
             log.exception("trying again in %g s", every_s)
         await sleep(every_s)
+
+
+async def run_until_done(
+    work: Callable[[], Awaitable[None]],
+    again_after_s: float,
+    *,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Do the work once; a failure is logged, and an outage tried again after that time."""
+    while True:
+        try:
+            return await work()
+        except Retryable as outage:
+            log.warning("trying again in %g s: %s", again_after_s, outage)
+        except Exception:
+            log.exception("not done")
+            return
+        await sleep(again_after_s)

@@ -2,9 +2,11 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol, TypeVar
 
 from nats.aio.client import Client
@@ -208,3 +210,14 @@ def write_key_files(folder: Path, service: str) -> dict[str, str]:
     next(key for key in all_services_keys() if key.service == service).save(private)
     trusted.write_text(TrustedKeys(key.public for key in all_services_keys()).to_json())
     return {"PML_SIGNING_KEY": str(private), "PML_TRUSTED_KEYS": str(trusted)}
+
+
+@contextmanager
+def key_files(service: str) -> Generator[dict[str, Path]]:
+    """Write keys as `write_key_files` does, and yield the service's settings of them."""
+    with TemporaryDirectory() as folder:
+        written = write_key_files(Path(folder), service)
+        yield {
+            "signing_key": Path(written["PML_SIGNING_KEY"]),
+            "trusted_keys": Path(written["PML_TRUSTED_KEYS"]),
+        }

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 from typing import get_args
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import Usage
+from pml_common.contracts.curation import SaveCapability
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolsListed
 from pml_common.contracts.grant import Grant
@@ -56,7 +58,7 @@ def test_fields_that_a_newer_sender_added_are_ignored(name: str) -> None:
 
 
 def test_every_kind_of_node_is_in_an_example_with_its_invocation_path() -> None:
-    page = CapabilityPage.model_validate_json(_example("qry.registry.list-capabilities.v1.reply"))
+    page = CapabilityPage.model_validate_json(_example("qry.registry.list-capabilities.v2.reply"))
     nodes = [node for record in page.capabilities for node in record.structure.nodes]
     kinds = get_args(get_args(Node)[0])
     assert {type(node) for node in nodes} == set(kinds)
@@ -69,13 +71,29 @@ def test_every_message_name_is_a_subject_token() -> None:
         assert entry.owner in catalog.SERVICES
 
 
+_OWN_EVENTS = {
+    catalog.REGISTRY_ON_CAPABILITY_CHANGED.durable,
+    catalog.REGISTRY_ON_CATALOG_CHANGED.durable,
+}
+"""Work on what the same service said, by one replica, apart from the handler that said it."""
+
+
 def test_consumers_read_events_of_others_and_commands_of_their_own() -> None:
     durables = [consumer.durable for consumer in catalog.CONSUMERS]
     assert len(set(durables)) == len(durables)
     for consumer in catalog.CONSUMERS:
         assert consumer.message in catalog.MESSAGES
         is_own = consumer.service == consumer.message.owner
-        assert is_own == (consumer.message.kind == "cmd") or consumer.message.until_handled
+        assert is_own == (consumer.message.kind == "cmd" or consumer.durable in _OWN_EVENTS) or (
+            consumer.message.until_handled
+        )
+
+
+@pytest.mark.parametrize("named", [{}, {"workflow_id": UUID(int=1), "reference": "fs:read"}])
+def test_a_workflow_or_a_capability_is_saved(named: dict[str, object]) -> None:
+    asked = {"scope": SCOPE, "principal": "agent-7", "name": "fs:read", **named}
+    with pytest.raises(ValidationError, match="one of the two"):
+        SaveCapability.model_validate(asked)
 
 
 def test_the_type_of_a_message_is_its_catalog_entry() -> None:

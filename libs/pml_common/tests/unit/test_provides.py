@@ -1,5 +1,8 @@
 """Provides edges from schemas alone."""
 
+from collections.abc import Iterable, Iterator
+from itertools import chain, combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -192,6 +195,24 @@ def test_a_catalog_has_an_edge_for_every_pair_that_fits() -> None:
         "json:parse>http:post:partial",
         "fs:find>fs:read:strict",
     ]
+
+
+def test_of_changed_tools_exactly_the_pairs_with_one_of_them_are_compared() -> None:
+    tools = [
+        tool("fs:read", fields("path"), READ),
+        tool("json:parse", PARSE, PARSED),
+        tool("http:post", POST),
+        tool("fs:find", fields("pattern"), needs(paths={"type": "array", "items": STRING})),
+    ]
+    every = create_provides_edges(tools)
+    for changed in powerset(each.tool_id for each in tools):
+        touched = [edge for edge in every if edge.from_ in changed or edge.to in changed]
+        assert create_provides_edges(tools, changed) == touched
+
+
+def powerset(ids: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    listed = list(ids)
+    return chain.from_iterable(combinations(listed, n) for n in range(len(listed) + 1))
 
 
 def test_an_edge_shows_both_schemas() -> None:

@@ -1,6 +1,6 @@
 """Capabilities: learned, reusable, named programs."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import AwareDatetime, Field, StringConstraints
@@ -58,10 +58,12 @@ class Learning(Contract):
 
 
 class Usage(Contract):
-    """A capability's use so far; the mean is over all runs, in milliseconds."""
+    """A capability's use so far; the mean is over all runs, in milliseconds. `success_streak` is
+    the number of runs that succeeded since the last that did not."""
 
     count: int = Field(default=0, ge=0)
     success_count: int = Field(default=0, ge=0)
+    success_streak: int = Field(default=0, ge=0)
     mean_duration_ms: float = Field(default=0.0, ge=0)
 
     @property
@@ -71,7 +73,8 @@ class Usage(Contract):
 
 
 class CapabilityDescription(Contract):
-    """A capability as needed by callers; `aliases` are its former names, which stay valid."""
+    """A capability as needed by callers; `aliases` are its former names, which stay valid.
+    `verified` is as in `CapabilityRecord`."""
 
     capability_id: UUID
     name: str
@@ -80,6 +83,7 @@ class CapabilityDescription(Contract):
     code_hash: str
     description: str = ""
     parameters_schema: JsonObject = Field(default_factory=dict)
+    verified: bool = False
 
 
 class NestedCapability(Contract):
@@ -119,15 +123,40 @@ class InjectedCapability(Contract):
     insertions: tuple[tuple[int, int], ...] = ()
 
 
-class CapabilityRecord(Contract):
-    """A capability as stored by the registry; listed once a run has succeeded. `aliases` are its
-    former names."""
+Visibility = Literal["private", "project", "org", "public"]
+"""The circle that sees a record: its owner, its project, its organisation, everyone."""
 
+WholeTag = Annotated[str, StringConstraints(pattern=r"^v(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){2}$")]
+"""The tag of a version, as `v1.2.0`."""
+
+
+class CapabilityRecord(Contract):
+    """A record as the registry has it, with one of its versions, the latest unless another was
+    asked for; listed once a run of that has succeeded. `capability_id` is the id of the version's
+    behaviour: equal for equal code in a scope. `aliases` are the record's former names;
+    `yanked_reason` says why the version should not be used, `notices` what a caller should change:
+    a former name, a yanked version. `fqdn` is for people and other scopes: calls use names.
+    `signature` is the registry's of the version, by its key `key_id`; `verified`: that is valid,
+    and the last runs succeeded. `dependencies_count` counts the version's dependencies in both
+    directions; None where they were not asked for."""
+
+    record_id: UUID
     capability_id: UUID
     scope: Scope
+    fqdn: str
     name: str
     aliases: tuple[str, ...] = ()
     named: bool
+    version: int = Field(default=1, ge=1)
+    version_tag: WholeTag | None = None
+    yanked_reason: str | None = None
+    signature: str | None = None
+    key_id: str | None = None
+    verified: bool = False
+    owner: str
+    visibility: Visibility = "project"
+    tags: tuple[str, ...] = ()
+    forked_from: str | None = None
     listed: bool
     code: str
     code_hash: str
@@ -138,6 +167,8 @@ class CapabilityRecord(Contract):
     usage: Usage = Usage()
     learning: Learning = Learning()
     cache: CachePolicy = CachePolicy()
+    dependencies_count: int | None = Field(default=None, ge=0)
     created_by: str
     created_at: AwareDatetime
     updated_at: AwareDatetime
+    notices: tuple[str, ...] = ()

@@ -9,7 +9,17 @@ the order in which they are declared here.
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from pml_common.contracts import acceptance, analyzer, executor, gateway, learner, registry
+from pml_common.contracts import (
+    acceptance,
+    analyzer,
+    curation,
+    dependencies,
+    dns,
+    executor,
+    gateway,
+    learner,
+    registry,
+)
 from pml_common.contracts.base import Command, Contract, Message, Query
 from pml_common.contracts.capability import CapabilityRecord
 
@@ -166,6 +176,12 @@ TOOLS_LISTED = MessageType(
     gateway.ToolsListed,
     "An MCP server listed its tools.",
 )
+OUTPUTS_OBSERVED = MessageType(
+    "gateway",
+    "outputs-observed",
+    gateway.OutputsObserved,
+    "Results of tools without an output schema showed new types.",
+)
 EXECUTION_ANALYZED = MessageType(
     "analyzer",
     "execution-analyzed",
@@ -227,21 +243,29 @@ EDGES_OBSERVED = MessageType(
     "learner",
     "edges-observed",
     learner.EdgesObserved,
-    "Runs showed relations between tools.",
+    "Runs showed relations between tools, and calls between capabilities.",
     signed=False,
 )
 CAPABILITY_CHANGED = MessageType(
     "registry",
     "capability-changed",
     registry.CapabilityChanged,
-    "A capability was created, named, listed, or has new statistics.",
+    "A capability's record changed, was first listed, or has new statistics.",
     signed=False,
+    version=2,
 )
 CATALOG_CHANGED = MessageType(
     "registry",
     "catalog-changed",
     registry.CatalogChanged,
     "A server's tools changed in the tool catalog.",
+)
+GRAPH_CHANGED = MessageType(
+    "registry",
+    "graph-changed",
+    dependencies.GraphChanged,
+    "The graph of a scope changed.",
+    signed=False,
 )
 
 CALL_TOOL = QueryType(
@@ -252,6 +276,14 @@ CALL_TOOL = QueryType(
     "Make one tool call of a run, at most once if it is not repeatable.",
     clients=("executor",),
     version=2,
+)
+ASK_OUTCOME = QueryType(
+    "gateway",
+    "ask-outcome",
+    gateway.AskOutcome,
+    gateway.WorkflowOutcome,
+    "Tell whether a workflow was accepted, and how it ended.",
+    clients=("registry",),
 )
 ANALYZE = QueryType(
     "analyzer",
@@ -277,6 +309,23 @@ RESOLVE_CAPABILITY = QueryType(
     CapabilityRecord,
     "Find one capability by name or id.",
     clients=("gateway",),
+    version=2,
+)
+RESERVE_NAME = QueryType(
+    "registry",
+    "reserve-name",
+    registry.ReserveName,
+    registry.ReservedName,
+    "Reserve a capability's name before its program runs.",
+    clients=("gateway",),
+)
+SETTLE_NAME = QueryType(
+    "registry",
+    "settle-name",
+    registry.SettleName,
+    registry.SettledName,
+    "Give a reserved name to its capability, or release it.",
+    clients=("gateway",),
 )
 SET_CACHE_POLICY = QueryType(
     "registry",
@@ -285,6 +334,7 @@ SET_CACHE_POLICY = QueryType(
     CapabilityRecord,
     "Set whether results of a capability are cached.",
     clients=("gateway",),
+    version=2,
 )
 DESCRIBE_CAPABILITIES = QueryType(
     "registry",
@@ -293,6 +343,7 @@ DESCRIBE_CAPABILITIES = QueryType(
     registry.CapabilityDescriptions,
     "Find the capabilities that programs refer to.",
     clients=("analyzer", "gateway"),
+    version=2,
 )
 LIST_CAPABILITIES = QueryType(
     "registry",
@@ -300,6 +351,71 @@ LIST_CAPABILITIES = QueryType(
     registry.ListCapabilities,
     registry.CapabilityPage,
     "List the capabilities of a scope, the most used first.",
+    clients=("gateway",),
+    version=2,
+)
+LOOKUP_RECORD = QueryType(
+    "registry",
+    "lookup-record",
+    dns.LookupRecord,
+    dns.ResolvedName,
+    "Resolve a reference to a record and version that the principal may see.",
+    clients=("gateway",),
+)
+WHOIS_RECORD = QueryType(
+    "registry",
+    "whois-record",
+    dns.WhoisRecord,
+    dns.Whois,
+    "Read all that is known of a record.",
+    clients=("gateway",),
+)
+QUERY_RECORDS = QueryType(
+    "registry",
+    "query-records",
+    dns.QueryRecords,
+    dns.RecordPage,
+    "Find records by owner, tags, visibility, namespace, version or text.",
+    clients=("gateway",),
+)
+READ_HISTORY = QueryType(
+    "registry",
+    "read-history",
+    dns.ReadHistory,
+    dns.History,
+    "Read the changes of a record, with diffs.",
+    clients=("gateway",),
+)
+CHANGE_RECORD = QueryType(
+    "registry",
+    "change-record",
+    dns.ChangeRecord,
+    dns.ChangedRecord,
+    "Rename, tag, yank, publish, transfer or fork a record.",
+    clients=("gateway",),
+)
+CURATE = QueryType(
+    "registry",
+    "curate",
+    curation.Curate,
+    curation.Curation,
+    "Suggest or give names to capabilities that have none.",
+    clients=("gateway",),
+)
+LIFT_CAPABILITY = QueryType(
+    "registry",
+    "lift-capability",
+    curation.LiftCapability,
+    curation.LiftedCapability,
+    "Make one program of capabilities that differ by literals alone.",
+    clients=("gateway",),
+)
+SAVE_CAPABILITY = QueryType(
+    "registry",
+    "save-capability",
+    curation.SaveCapability,
+    curation.SavedCapability,
+    "Name the program of a workflow or a capability that has succeeded.",
     clients=("gateway",),
 )
 LIST_TOOLS = QueryType(
@@ -318,6 +434,46 @@ DISCOVER = QueryType(
     "Rank tools and capabilities by their match with an intent.",
     clients=("gateway",),
 )
+ADD_DEPENDENCY = QueryType(
+    "registry",
+    "add-dependency",
+    dependencies.AddDependency,
+    dependencies.AddedDependency,
+    "Add a dependency of one capability on another.",
+    clients=("gateway",),
+)
+REMOVE_DEPENDENCY = QueryType(
+    "registry",
+    "remove-dependency",
+    dependencies.RemoveDependency,
+    dependencies.RemovedDependencies,
+    "Remove dependencies of one capability on another.",
+    clients=("gateway",),
+)
+LIST_DEPENDENCIES = QueryType(
+    "registry",
+    "list-dependencies",
+    dependencies.ListDependencies,
+    dependencies.DependencyPage,
+    "List the dependencies of a capability, and those of others on it.",
+    clients=("gateway",),
+)
+SHOW_HYPERGRAPH = QueryType(
+    "registry",
+    "show-hypergraph",
+    dependencies.ShowHypergraph,
+    dependencies.Hypergraph,
+    "Show the graph of a scope's tools and capabilities.",
+    clients=("gateway",),
+)
+FIND_PATH = QueryType(
+    "registry",
+    "find-path",
+    dependencies.FindPath,
+    dependencies.GraphPath,
+    "Find the shortest path between two tools or capabilities.",
+    clients=("gateway",),
+)
 
 ANALYZER_ON_EXECUTION_REQUESTED = Consumer(
     "analyzer", EXECUTION_REQUESTED, "Analyses the program and decides on it under the policy."
@@ -329,7 +485,23 @@ REGISTRY_ON_LEARNING_UPDATED = Consumer(
     "registry", LEARNING_UPDATED, "Stores the statistics and lists the capability.", Batch()
 )
 REGISTRY_ON_EDGES_OBSERVED = Consumer(
-    "registry", EDGES_OBSERVED, "Counts the relations between tools.", Batch()
+    "registry",
+    EDGES_OBSERVED,
+    "Counts the relations between tools, and the calls between capabilities.",
+    Batch(),
+)
+REGISTRY_ON_CAPABILITY_CHANGED = Consumer(
+    "registry",
+    CAPABILITY_CHANGED,
+    "Relates a newly listed capability to others by tools and intent.",
+    Batch(),
+)
+REGISTRY_ON_CATALOG_CHANGED = Consumer(
+    "registry",
+    CATALOG_CHANGED,
+    "Computes which tools can feed which others.",
+    ack_wait_s=60.0,
+    max_in_flight=1,
 )
 REGISTRY_ON_TOOLS_LISTED = Consumer(
     "registry",
@@ -337,6 +509,9 @@ REGISTRY_ON_TOOLS_LISTED = Consumer(
     "Updates the tool catalog.",
     ack_wait_s=30.0,
     max_in_flight=2,
+)
+REGISTRY_ON_OUTPUTS_OBSERVED = Consumer(
+    "registry", OUTPUTS_OBSERVED, "Widens the learned output schemas of tools.", max_in_flight=2
 )
 GATEWAY_ON_EXECUTION_ANALYZED = Consumer(
     "gateway", EXECUTION_ANALYZED, "Starts the run, requests an approval, or denies the workflow."
@@ -399,8 +574,11 @@ LISTENERS: tuple[tuple[Service, MessageType[Message]], ...] = (
     ("gateway", CAPABILITY_CHANGED),
     ("gateway", RUN_FINISHED),
     ("gateway", CANCEL_RUN),
+    ("gateway", TOOLS_LISTED),
     ("analyzer", CATALOG_CHANGED),
     ("analyzer", CAPABILITY_CHANGED),
+    ("registry", CAPABILITY_CHANGED),
+    ("registry", GRAPH_CHANGED),
     ("executor", CANCEL_RUN),
 )
 """The plain subscriptions: every replica of the service gets the message, at most once."""

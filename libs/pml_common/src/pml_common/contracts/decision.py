@@ -89,6 +89,11 @@ class Policy(Contract):
         """SHA-256 of its content, hex."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
+    @cached_property
+    def can_deny(self) -> bool:
+        """Whether it denies any tool or capability."""
+        return "deny" in (self.read_only, self.otherwise, *(rule.verdict for rule in self.rules))
+
     def verdict_on(
         self, tool: ToolDefinition, known: JsonObject | None = None, *, is_all: bool = False
     ) -> tuple[Verdict, str]:

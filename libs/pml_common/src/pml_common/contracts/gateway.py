@@ -7,18 +7,19 @@ from pydantic import AwareDatetime, Field, JsonValue
 
 from pml_common.contracts import ids
 from pml_common.contracts.base import Contract, Event, Query
-from pml_common.contracts.capability import CapabilityName
+from pml_common.contracts.capability import CapabilityName, WholeTag
 from pml_common.contracts.decision import Decision, DryRun, Policy
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 
 
 class ExecutionRequested(Event):
     """A workflow was accepted and stored.
 
     `known_as` are the names, the current one first, of the capability that was requested by name;
-    `name` is the name for a capability learned from submitted code. `layers` are the ids of a DAG's
-    tasks, layer by layer, if the caller wants an approval between layers.
+    `name` is the name for a capability learned from submitted code; with `update` that code becomes
+    the next version of the capability that has the name, with this tag and summary. `layers` are
+    the ids of a DAG's tasks, layer by layer, if the caller wants an approval between layers.
     """
 
     workflow_id: UUID
@@ -26,6 +27,9 @@ class ExecutionRequested(Event):
     code: str
     intent: str | None = None
     name: CapabilityName | None = None
+    update: bool = False
+    version_tag: WholeTag | None = None
+    change_summary: str = ""
     known_as: tuple[str, ...] = ()
     args: JsonObject = Field(default_factory=dict)
     policy: Policy = Policy()
@@ -65,7 +69,7 @@ class WorkflowFinished(Event):
 
 
 class ToolsListed(Event):
-    """An MCP server listed its tools: always the complete list.
+    """An MCP server listed its tools: always the complete list, but for its tools in quarantine.
 
     `listed_at` is the time of the list: an older list, delivered late, does not replace a newer
     one.
@@ -76,6 +80,25 @@ class ToolsListed(Event):
     server: str
     tools: tuple[ToolDefinition, ...]
     listed_at: AwareDatetime | None = None
+    quarantined: tuple[QuarantinedTool, ...] = ()
+
+
+class ObservedOutput(Contract):
+    """The schema of results of one tool, under the definition with this hash."""
+
+    name: str
+    definition_hash: str
+    result_schema: JsonObject
+
+
+class OutputsObserved(Event):
+    """Results of tools without an output schema, of one server, showed other types than before.
+    Each schema covers the results that the sender saw so far; they are merged with those known."""
+
+    entity_field: ClassVar[str] = "server"
+
+    server: str
+    outputs: tuple[ObservedOutput, ...]
 
 
 class CallTool(Query):
@@ -103,6 +126,20 @@ class CallTool(Query):
         """The key shared by repeated requests for one call; derived from its fields."""
         first = ids.call_trace_id(self.workflow_id, self.node_id, self.occurrence)
         return first if self.attempt == "first" else ids.effect_id(first, "again")
+
+
+class AskOutcome(Query):
+    """Ask how a workflow stands."""
+
+    workflow_id: UUID
+
+
+class WorkflowOutcome(Contract):
+    """`unknown` if no such workflow was accepted in the scope. `capability_id` is that of its
+    program, once it is analysed; None for a dry run."""
+
+    state: Literal["unknown", "under_way", "succeeded", "failed"]
+    capability_id: UUID | None = None
 
 
 class ToolOutcome(Contract):

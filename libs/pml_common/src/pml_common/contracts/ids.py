@@ -23,6 +23,11 @@ def capability_id(scope: Scope, code_hash: str) -> UUID:
     return scoped_id(scope, "capability", code_hash)
 
 
+def record_id(cause: UUID) -> UUID:
+    """Return the id of the record that `cause` makes."""
+    return effect_id(cause, "record")
+
+
 def effect_id(cause: UUID, effect: str) -> UUID:
     """Return the id of an effect of `cause`; a redelivered cause yields the same id."""
     return uuid5(cause, effect)

@@ -39,15 +39,25 @@ class ObservedEdge(Contract):
     count: int = Field(default=1, ge=1)
 
 
+class ObservedCall(Contract):
+    """A capability called another, in the same run."""
+
+    from_capability_id: UUID
+    to_capability_id: UUID
+    count: int = Field(default=1, ge=1)
+
+
 class EdgesObserved(Event):
-    """Relations between tools, observed in `runs` runs of a capability, the last of them
-    `workflow_id`; each count is the sum over the runs."""
+    """Relations between tools, and calls between capabilities, observed in `runs` runs of a
+    capability, the last of them `workflow_id`. The count of an edge is the sum over the runs; that
+    of a call is the number of runs that made it."""
 
     entity_field: ClassVar[str] = "capability_id"
 
     capability_id: UUID
     workflow_id: UUID
     edges: tuple[ObservedEdge, ...]
+    calls: tuple[ObservedCall, ...] = ()
     runs: int = Field(default=1, ge=1)
 
 

@@ -5,20 +5,34 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
+from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Contract, Event, Query
 from pml_common.contracts.caching import CacheSettings
-from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord, Usage
-from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.capability import (
+    CapabilityDescription,
+    CapabilityName,
+    CapabilityRecord,
+    Usage,
+    WholeTag,
+)
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.dependencies import Dependency
+from pml_common.contracts.dns import RecordChange
+from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 
 
 class CapabilityChanged(Event):
-    """A capability was created, named, first listed, or has new statistics."""
+    """A capability was first listed, has new statistics, or its record changed; then `record_id`,
+    the `version` concerned, and by whom. `name` is the record's present name."""
 
     entity_field: ClassVar[str] = "capability_id"
 
     capability_id: UUID
     name: str
-    change: Literal["created", "named", "listed", "learned"]
+    change: Literal["listed", "learned"] | RecordChange
+    record_id: UUID | None = None
+    version: int | None = Field(default=None, ge=1)
+    principal: str | None = None
 
 
 class CatalogChanged(Event):
@@ -30,9 +44,56 @@ class CatalogChanged(Event):
 
 
 class ResolveCapability(Query):
-    """Find one capability by name (`fs:ensure`, `cap:fs:ensure`, `unnamed_<hash>`) or by id."""
+    """Find one capability by a reference: its name in the scope, or beyond it where that is
+    visible, its fully qualified name, or its id; with a selector of a version. Without a principal
+    a service asks for itself, and finds all of the scope.
+    `count_dependencies`: with the number of its dependencies, which costs one more read."""
 
     reference: str
+    principal: str | None = None
+    count_dependencies: bool = False
+
+
+class ReserveName(Query):
+    """Reserve a name for the workflow of an analysed program, before it is accepted. Idempotent:
+    a repetition renews the reservation.
+
+    It lapses 60 s later, unless the workflow is accepted by then. `update`: where other code of the
+    same owner has the name, the program becomes its next version, with this tag and summary.
+    """
+
+    workflow_id: UUID
+    name: CapabilityName
+    analysis: ExecutionAnalyzed
+    update: bool = False
+    version_tag: WholeTag | None = None
+    change_summary: Annotated[str, Field(max_length=2000)] = ""
+
+
+class ReservedName(Contract):
+    """The relation of the name to the program: `use` if it has it already, as this version; else
+    what it will be once the workflow has succeeded: the name of a new record (`create`), one more
+    name of the record that has the code (`alias`), or that of the record whose next version it
+    becomes (`version`)."""
+
+    name: str
+    purpose: Literal["use", "create", "alias", "version"]
+    record_id: UUID | None = None
+    version: int = Field(default=1, ge=1)
+
+
+class SettleName(Query):
+    """Give the reserved name to the capability of a workflow that has succeeded, or release it.
+    Idempotent."""
+
+    workflow_id: UUID
+    succeeded: bool
+
+
+class SettledName(Contract):
+    """The name that the capability got; None where there was no reservation, or it was released."""
+
+    name: str | None = None
 
 
 class SetCachePolicy(Query):
@@ -43,24 +104,27 @@ class SetCachePolicy(Query):
     cache: CacheSettings
 
 
-CapabilityReference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,256}$")]
+CapabilityReference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{1,256}$")]
 """A program's reference to a capability: its id, name, callable name (`fs_ensure`), or callable
-name with the last digits of the id (`fs_ensure_1f3e`)."""
+name with the last digits of the id (`fs_ensure_1f3e`); an id or a name with a selector of a version
+(`fs:ensure@v1`)."""
 
 
 class DescribeCapabilities(Query):
-    """Find the capabilities that programs refer to."""
+    """Find the capabilities that a principal's programs refer to."""
 
+    principal: str | None = None
     references: Annotated[tuple[CapabilityReference, ...], Field(max_length=64)]
 
 
 class Reference(Contract):
     """The capability of one reference in the scope, or None; then `near` are similar references of
-    the same form."""
+    the same form. `refused`: there is one, and this is why it must not run."""
 
     reference: str
     capability: CapabilityDescription | None = None
     near: tuple[str, ...] = ()
+    refused: str | None = None
 
 
 class CapabilityDescriptions(Contract):
@@ -70,8 +134,9 @@ class CapabilityDescriptions(Contract):
 
 
 class ListCapabilities(Query):
-    """List the capabilities of the scope, the most used first."""
+    """List the capabilities of the scope that the principal may see, the most used first."""
 
+    principal: str | None = None
     include_unlisted: bool = False
     limit: int = Field(default=50, ge=1, le=200)
     offset: int = Field(default=0, ge=0)
@@ -91,23 +156,28 @@ class ListTools(Query):
 
 
 class ToolCatalog(Contract):
-    """Tools, sorted by id."""
+    """Tools, sorted by id, and those in quarantine, which nothing may call."""
 
     tools: tuple[ToolDefinition, ...]
+    quarantined: tuple[QuarantinedTool, ...] = ()
 
 
 class Discover(Query):
-    """Rank tools and capabilities by their match with an intent."""
+    """Rank tools and capabilities that the principal may see by their match with an intent; those
+    that `policy` denies are neither returned nor counted."""
 
+    principal: str | None = None
     intent: Annotated[str, Field(min_length=1, max_length=4000)]
     type: Literal["tool", "capability", "all"] = "all"
     min_score: float = Field(default=0.0, ge=0, le=1)
     limit: int = Field(default=10, ge=1, le=100)
     offset: int = Field(default=0, ge=0)
+    policy: Policy | None = None
 
 
 class ToolHit(Contract):
-    """A tool that matches the intent; `score` in [0, 1]."""
+    """A tool that matches the intent; `score` in [0, 1]. `signature`: how a program calls it, in
+    TypeScript, after the types that it refers to by name."""
 
     type: Literal["tool"] = "tool"
     id: str
@@ -116,10 +186,12 @@ class ToolHit(Contract):
     description: str
     input_schema: JsonObject
     output_schema: JsonObject | None = None
+    signature: str = ""
 
 
 class CapabilityHit(Contract):
-    """A capability that matches the intent; `score` in [0, 1]."""
+    """A capability that matches the intent; `score` in [0, 1], `signature` as of a tool.
+    `dependencies`: what it calls and needs, the most confident first, at most 20."""
 
     type: Literal["capability"] = "capability"
     id: UUID
@@ -129,6 +201,8 @@ class CapabilityHit(Contract):
     parameters_schema: JsonObject
     tools_used: tuple[str, ...]
     usage: Usage
+    dependencies: tuple[Dependency, ...] = ()
+    signature: str = ""
 
 
 DiscoveryHit = Annotated[ToolHit | CapabilityHit, Field(discriminator="type")]

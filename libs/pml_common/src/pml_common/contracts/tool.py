@@ -43,7 +43,9 @@ class ToolDefinition(Contract):
 
     `annotations` are trusted hints. If the configuration does not trust the server, its hints are
     in `claims`, which has no effect. `meta` is MCP's `_meta` without keys that differ between
-    listings; in it and in `icons` long texts are replaced by their digest.
+    listings; in it and in `icons` long texts are replaced by their digest. `learned_output` is the
+    schema of results seen so far where the server gives no output schema: no part of the
+    definition, and later results may differ.
     """
 
     server: str
@@ -56,6 +58,7 @@ class ToolDefinition(Contract):
     claims: ToolAnnotations | None = Field(default=None, exclude_if=_is_none)
     meta: JsonObject = Field(default_factory=dict[str, JsonValue], exclude_if=_is_empty)
     icons: tuple[JsonObject, ...] = Field(default=(), exclude_if=_is_empty)
+    learned_output: JsonObject | None = Field(default=None, exclude_if=_is_none)
 
     @property
     def tool_id(self) -> str:
@@ -65,5 +68,26 @@ class ToolDefinition(Contract):
     @property
     def definition_hash(self) -> str:
         """SHA-256 of everything that a person approves about the tool, hex."""
-        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        content = self.model_dump(mode="json", exclude={"learned_output"})
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class QuarantinedTool(Contract):
+    """A tool that is not offered: its server changed these parts of the accepted definition.
+    `definition_hash` is that of the definition that the server lists now."""
+
+    server: str
+    name: str
+    changed: tuple[str, ...]
+    definition_hash: str
+
+    @property
+    def explanation(self) -> str:
+        """The reason, and what to do about it."""
+        return (
+            f"{self.server}:{self.name} is quarantined: its server changed its definition "
+            f"({', '.join(self.changed)}) after it was accepted. Nothing was called. See what "
+            f"changed with `pml servers diff {self.server} {self.name}`, accept it with "
+            f"`pml servers accept {self.server} {self.name}`"
+        )

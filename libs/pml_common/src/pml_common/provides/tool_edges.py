@@ -1,6 +1,6 @@
 """Provides edges between all tools of a catalog, from their schemas alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from pml_common.contracts.provides import ProvidesEdge
 from pml_common.contracts.tool import ToolDefinition
@@ -9,19 +9,24 @@ from pml_common.provides.fields import Inputs, Outputs
 from pml_common.provides.names import is_relative
 
 
-def create_provides_edges(tools: Sequence[ToolDefinition]) -> list[ProvidesEdge]:
-    """Return an edge for every pair of tools where the first's result covers input of the second.
+def create_provides_edges(
+    tools: Sequence[ToolDefinition], changed: Collection[str] | None = None
+) -> list[ProvidesEdge]:
+    """Return an edge for every pair of tools where the first's result covers input of the second;
+    with `changed`, ids of tools, only for pairs with one of these.
 
     In the catalog's order, by provider, then consumer; a tool does not feed itself, and one without
     an output schema feeds none. Between servers an edge needs more than names whose meaning differs
     by server (`id`, `name`, `status`).
     """
-    index = _Consumers(tools)
+    everyone = _Consumers(tools)
+    among = everyone if changed is None else _Consumers([t for t in tools if t.tool_id in changed])
     edges: list[ProvidesEdge] = []
     for provider in tools:
         if provider.output_schema:
             outputs = Outputs(provider.output_schema)
-            for consumer, inputs in index.near(outputs):
+            whole = changed is None or provider.tool_id in changed
+            for consumer, inputs in (everyone if whole else among).near(outputs):
                 found = provision(outputs, inputs)
                 if consumer is not provider and _is_telling(found, provider, consumer):
                     edges.append(_edge(provider, consumer, found))

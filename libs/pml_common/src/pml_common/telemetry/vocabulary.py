@@ -15,3 +15,7 @@ EXECUTIONS_WAITING = "pml.executions.waiting"
 """An up-down counter of callers that wait for their execution to begin."""
 EXECUTIONS_REFUSED = "pml.executions.refused"
 """A counter of executions refused because too many were waiting, by `SCOPE`."""
+FAULT = "pml.fault"
+VERSIONS_REFUSED = "pml.versions.refused"
+"""A counter of refusals of stored versions that are not what was signed, by `FAULT`: `unsigned`,
+`not_as_signed`."""

@@ -10,6 +10,7 @@ from pml_analysis.names.scopes import resolve_scopes
 from pml_analysis.nodes import nodes_of
 from pml_analysis.rules.forbidden import forbidden
 from pml_analysis.running.normal_form import code_hash
+from pml_analysis.running.program_shape import ProgramShape, program_shape
 from pml_analysis.semantic_model import (
     SemanticModel,
     ambiguous_arguments,
@@ -50,14 +51,24 @@ def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMIT
 def code_hash_of(code: str) -> str | None:
     """Return the hash of a program's normal form, as in `Analysis.code_hash`, from its text alone;
     None for a text that is no program."""
+    tree = _tree_of(code)
+    return None if tree is None else code_hash(tree, resolve_scopes(tree))
+
+
+def shape_of(code: str) -> ProgramShape | None:
+    """Return the shape of a program, from its text alone; None for a text that is no program."""
+    tree = _tree_of(code)
+    return None if tree is None else program_shape(tree, resolve_scopes(tree))
+
+
+def _tree_of(code: str) -> Tree | None:
     source, limits = Source(code), replace(DEFAULT_LIMITS, source_bytes=len(code.encode()) + 1)
     if unreadable(code, limits) or _misspelt(source):
         return None
     try:
-        tree = view(parse(source), source, nesting=limits.nesting)
+        return view(parse(source), source, nesting=limits.nesting)
     except TooDeep:
         return None
-    return code_hash(tree, resolve_scopes(tree))
 
 
 def _misspelt(source: Source) -> list[Problem]:

@@ -25,7 +25,7 @@ MAX_CAPABILITIES: Final = 50
 
 _NOTHING: Final = Edited("", ())
 
-_REFERENCE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,256}")
+_REFERENCE: Final = re.compile(r"[A-Za-z0-9_.:@-]{1,256}")
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,17 @@ def is_valid_reference(reference: str) -> bool:
 
 class Library:
     """Capabilities by the names that programs call them by; `near` are suggestions for an unknown
-    name."""
+    name, `refused` says of names why what they mean must not run."""
 
     def __init__(
         self,
         found: Mapping[str, Capability] | None = None,
         near: Mapping[str, Sequence[str]] | None = None,
+        refused: Mapping[str, str] | None = None,
     ) -> None:
         self._found = dict(found or {})
         self._near = dict(near or {})
+        self._refused = dict(refused or {})
 
     @classmethod
     def of(cls, capabilities: Sequence[Capability]) -> "Library":
@@ -215,6 +217,8 @@ class Library:
 
     def _fault(self, reference: str) -> str | None:
         capability = self._found.get(reference)
+        if reference in self._refused:
+            return f"Capability {reference} cannot be called: {self._refused[reference]}"
         if capability is None:
             near = self._near.get(reference) or self._alike(reference)
             return f"There is no capability {quoted(reference)}. {did_you_mean(near)}".rstrip()
@@ -223,6 +227,9 @@ class Library:
                 return f"{_through(one.chain)} cannot be called: {one.capability.fault}"
             deeper = one.capability.references if len(one.chain) < MAX_DEPTH else ()
             for name in deeper:
+                if name in self._refused:
+                    why = self._refused[name]
+                    return f"{_through(one.chain)} calls {name}, which cannot be called: {why}"
                 if name not in self._found:
                     return f"{_through(one.chain)} calls {quoted(name)}, which is no capability."
         return None

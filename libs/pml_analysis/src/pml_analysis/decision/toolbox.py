@@ -10,7 +10,7 @@ from pml_analysis.text.confusables import confusable_character, imitated_name
 from pml_analysis.text.problems import Problem
 from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.structure import CapabilityNode, Node, TaskNode
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.tool import QuarantinedTool, ToolDefinition
 from pml_common.provides.json_schema import ANYTHING, Described, described
 
 NO_TOOLS: Final = (
@@ -34,14 +34,18 @@ class ToolSignature(NamedTuple):
 
 
 class Tools(Sequence[ToolDefinition]):
-    """Tools, grouped by server, with `by_server` to find them by name. Build it once per catalog:
+    """Tools, grouped by server, with `by_server` to find them by name, and those in quarantine,
+    which cannot be called. Build it once per catalog:
     with hundreds of tools that takes a good part of a short program's analysis."""
 
-    def __init__(self, tools: Iterable[ToolDefinition]) -> None:
+    def __init__(
+        self, tools: Iterable[ToolDefinition], quarantined: Iterable[QuarantinedTool] = ()
+    ) -> None:
         self.by_server: dict[str, dict[str, ToolDefinition]] = {}
         for tool in tools:
             self.by_server.setdefault(tool.server, {})[tool.name] = tool
         self._all = [tool for known in self.by_server.values() for tool in known.values()]
+        self.quarantined = {(tool.server, tool.name): tool for tool in quarantined}
         self._hashes: dict[tuple[str, str], str] = {}
         self._signatures: dict[tuple[str, str], ToolSignature] = {}
 
@@ -142,6 +146,8 @@ class Toolbox:
 
     def explain(self, server: str, tool: str) -> str:
         """Explain why a tool is missing, with suggestions."""
+        if (held := self.tools.quarantined.get((server, tool))) is not None:
+            return f"{held.explanation}."
         shown = f"{server}:{tool}"[:_MAX_NAME]
         if not self._servers:
             return f"{shown} cannot be called: {NO_TOOLS}"

@@ -19,7 +19,7 @@ from pml_analysis.syntax.edits import Wrap, apply
 from pml_analysis.syntax.node_kinds import LIFTABLE, USE_NAMES
 from pml_analysis.syntax.tree import Node
 
-_INHERITED: Final = frozenset(
+INHERITED: Final = frozenset(
     {
         "__defineGetter__",
         "__defineSetter__",
@@ -85,25 +85,30 @@ def lift_literals(
     name has a use already.
     """
     origins = uses.origins
-    root = _root(origins) if uses.all_known() else None
+    root = arguments_root(origins) if uses.all_known() else None
     places = _places(origins, calls, through_names=through_names) if root is not None else []
     parameters: dict[str, LiftedParameter] = {}
     wraps: list[Wrap] = []
-    for name, same in _named(places, {*taken, *_INHERITED}).items():
+    for name, same in _named(places, {*taken, *INHERITED}).items():
         node_ids = dict.fromkeys(node_id for place in same for node_id in place.node_ids)
         parameters[name] = LiftedParameter(tuple(node_ids), same[0].default)
-        key = f".{name}" if _PLAIN_NAME.fullmatch(name) else f"[{json.dumps(name)}]"
-        wraps += (Wrap(one.node.start, one.node.end, f"{root}{key} ?? ") for one in same)
+        parameter = f"{root}{key_of(name)}"
+        wraps += (Wrap(one.node.start, one.node.end, f"{parameter} ?? ") for one in same)
     return Rewritten(apply(origins.tree.source.text, wraps).text, parameters)
 
 
-def _root(origins: Origins) -> str | None:
+def arguments_root(origins: Origins) -> str | None:
     """Return a name that denotes the caller's arguments in every scope."""
     scopes, tree = origins.scopes, origins.tree
     declared = {binding.name for binding in scopes.bindings}
     used = {tree.name(node) for node in scopes.free} - origins.implicit_roots
     possible = [*BOUND_ROOTS, *(name for name in IMPLICIT_ROOTS if name not in used)]
     return next((name for name in possible if name not in declared), None)
+
+
+def key_of(name: str) -> str:
+    """Return the access to a property."""
+    return f".{name}" if _PLAIN_NAME.fullmatch(name) else f"[{json.dumps(name)}]"
 
 
 def _places(
@@ -148,12 +153,13 @@ def _named(places: Iterable[_Place], taken: set[str]) -> dict[str, list[_Place]]
     for place in places:
         same = (place.to, json.dumps(place.default, sort_keys=True))
         if same not in names:
-            names[same] = _free_name(place.to[-1], taken)
+            names[same] = free_name(place.to[-1], taken)
             taken.add(names[same])
         found.setdefault(names[same], []).append(place)
     return found
 
 
-def _free_name(key: str, taken: Container[str]) -> str:
+def free_name(key: str, taken: Container[str]) -> str:
+    """Return the name, or the first numbered one that is not taken."""
     numbered = (f"{key}_{number}" for number in count(2))
     return next(name for name in chain([key], numbered) if name not in taken)

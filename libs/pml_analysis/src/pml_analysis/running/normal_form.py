@@ -7,7 +7,8 @@ shorthand: `{a}` reads `{a: a}`, or renaming a local would show.
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import ClassVar, Final
 
 from pml_analysis.names.bindings import Binding, Scopes
@@ -23,6 +24,7 @@ from pml_analysis.syntax.node_kinds import (
 )
 from pml_analysis.syntax.tree import Node, Tree
 
+_NO_WORDS: Final[Mapping[int, str]] = MappingProxyType({})
 _KEYS: Final = frozenset({"key", "name"})
 _LEFT_OUT: Final = TYPES.union(SILENT)
 _CHAINED: Final = CHAIN_LINKS - WRAPPERS
@@ -35,9 +37,10 @@ def code_hash(tree: Tree, scopes: Scopes) -> str:
     return hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def normal_form(tree: Tree, scopes: Scopes) -> str:
-    """Return the normal form itself."""
-    return "\n".join(_Writer(tree, scopes).write())
+def normal_form(tree: Tree, scopes: Scopes, words: Mapping[int, str] = _NO_WORDS) -> str:
+    """Return the normal form itself; a node whose index is in `words` as that word, whatever is in
+    it."""
+    return "\n".join(_Writer(tree, scopes).write(words))
 
 
 class _Writer:
@@ -51,13 +54,15 @@ class _Writer:
         self._inherited: dict[int, str | None] = {}
         """By omitted wrapper: the place that its operand has instead."""
 
-    def write(self) -> list[str]:
+    def write(self, words: Mapping[int, str]) -> list[str]:
         """Write every node; the depth of its children follows from the lines written."""
         depths, inherited, unusual = self._depth, self._inherited, self._UNUSUAL
         names, word = self._tree.name, UNBOUND_NAMES
         add = self.lines.append
-        depth = 0
+        depth = written = 0
         for node in self._tree.nodes:
+            if node.index < written:
+                continue
             parent, place, kind = node.parent, node.field, node.kind
             if parent is not None:
                 depth = depths[parent.index]
@@ -65,7 +70,10 @@ class _Writer:
                     if parent.children[0] is not node and parent.kind in CASTS:
                         continue  # the type
                     place = inherited[parent.index]
-            if kind in unusual:
+            if node.index in words:
+                add(f"{depth} {place} {words[node.index]}")
+                written = node.stop
+            elif kind in unusual:
                 depths[node.index] = unusual[kind](self, node, depth, place)
             elif kind in word:
                 add(f"{depth} {place} {kind} {names(node)}")

@@ -82,6 +82,21 @@ def declarations(
     )
 
 
+def tool_signature(tool: ToolDefinition) -> str:
+    """Build the signature of a call, after the types that it refers to by name:
+    `mcp.fs.read(args: { path: string }): Promise<any>`."""
+    path = tool.server, tool.name
+    if tool.server == _BY_NAME:
+        return _signature("mcp.call(", path, tool, f"{quoted(tool.tool_id)}, ")
+    return _signature(f"mcp{_member(tool.server)}{_member(tool.name)}(", path, tool)
+
+
+def capability_signature(name: str, parameters_schema: JsonObject) -> str:
+    """Build the same of a capability, by the name that programs call it by."""
+    it = ToolDefinition(server="capability", name=name, input_schema=parameters_schema)
+    return _signature(f"capabilities{_member(name)}(", (it.server, it.name), it)
+
+
 def as_module(text: str) -> str:
     """Return declarations as a module, whose names need an import."""
     return f"{text}export {{ {', '.join(DECLARED)} }};\n"
@@ -90,18 +105,36 @@ def as_module(text: str) -> str:
 @dataclass(frozen=True)
 class _Callable:
     doc: str
-    signature: str
+    parameters: str
+    result: str
+
+    @property
+    def signature(self) -> str:
+        """Its type."""
+        return f"({self.parameters}) => {self.result}"
 
 
 def _callable(path: tuple[str, str], tool: ToolDefinition, named: dict[str, str]) -> _Callable:
     name = f"Pml{pascal(*path)}"
     takes = SchemaTypes(tool.input_schema, name, True, named).text()
     gives = "any"
-    if tool.output_schema is not None:
-        gives = SchemaTypes(tool.output_schema, f"{name}Result", False, named).text()
+    output = tool.learned_output if tool.output_schema is None else tool.output_schema
+    if output is not None:
+        gives = SchemaTypes(output, f"{name}Result", False, named).text()
     mark = "?" if _may_be_left_out(tool.input_schema) else ""
-    signature = f"(args{mark}: {_ANYTHING if takes == 'unknown' else takes}) => Promise<{gives}>"
-    return _Callable(tool.description or tool.title or "", signature)
+    parameters = f"args{mark}: {_ANYTHING if takes == 'unknown' else takes}"
+    return _Callable(tool.description or tool.title or "", parameters, f"Promise<{gives}>")
+
+
+def _signature(called: str, path: tuple[str, str], tool: ToolDefinition, first: str = "") -> str:
+    named: dict[str, str] = {}
+    it = _callable(path, tool, named)
+    types = "".join(f"type {name} = {text};\n" for name, text in named.items())
+    return f"{types}{called}{first}{it.parameters}): {it.result}"
+
+
+def _member(name: str) -> str:
+    return f".{name}" if key(name) == name else f"[{quoted(name)}]"
 
 
 def _may_be_left_out(schema: JsonObject) -> bool:

@@ -5,8 +5,8 @@ import hashlib
 
 from typing_extensions import override
 
-from pml_analysis.capability_reading import code_hash_of
-from pml_registry.ports import CodeHashing
+from pml_analysis.capability_reading import code_hash_of, shape_of
+from pml_registry.ports import CodeHashing, CodeShape
 
 _CACHE_SIZE = 10_000
 
@@ -27,3 +27,8 @@ class CodeHashes(CodeHashing):
         if len(self._known) > self._most:
             del self._known[next(iter(self._known))]
         return found
+
+    @override
+    async def shape_of(self, code: str) -> CodeShape | None:
+        found = await asyncio.to_thread(shape_of, code)
+        return None if found is None else CodeShape(found.shape_hash, found.makes_calls)

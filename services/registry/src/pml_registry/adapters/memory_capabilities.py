@@ -8,34 +8,50 @@ from uuid import UUID
 
 from typing_extensions import override
 
+from pml_common.contracts import ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CachePolicy, CacheSettings
-from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
+from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInboxEntry
 from pml_common.storage.store_transaction import StoreTransaction
-from pml_registry.adapters.memory_tables import CapabilityRow, MemoryTables, SearchEntry
+from pml_registry.adapters.memory_tables import (
+    BehaviourRow,
+    DependencyRow,
+    MemoryTables,
+    RecordRow,
+    SearchEntry,
+    VersionRow,
+)
 from pml_registry.domain.admission import Admission
+from pml_registry.domain.dependencies import STATED_CONFIDENCE, direct_calls
 from pml_registry.domain.listing import StoredCapability, newest_of_each
-from pml_registry.domain.names import resolve_reference
+from pml_registry.domain.names import as_id, resolve_reference
 from pml_registry.domain.record_views import description_of
+from pml_registry.domain.signatures import version_in
+from pml_registry.domain.versions import Version
+from pml_registry.domain.visibility import Viewer, sees
 from pml_registry.ports import (
     CapabilityLookup,
     CapabilityStore,
     CapabilityTransaction,
+    CodeShape,
+    Described,
     Embedded,
     LearningOutcome,
+    VersionSigning,
 )
 
 
 class MemoryCapabilityStore(CapabilityStore):
     """Capabilities in shared in-memory tables."""
 
-    def __init__(self, tables: MemoryTables) -> None:
+    def __init__(self, tables: MemoryTables, signing: VersionSigning) -> None:
         self._tables = tables
+        self._signing = signing
 
     @override
     @asynccontextmanager
@@ -43,7 +59,7 @@ class MemoryCapabilityStore(CapabilityStore):
         self, message_id: UUID, consumer: str
     ) -> AsyncGenerator["MemoryCapabilityTransaction"]:
         async with self._tables.inbox.once(message_id, consumer) as transaction:
-            yield MemoryCapabilityTransaction(self._tables, transaction)
+            yield MemoryCapabilityTransaction(self._tables, transaction, self._signing)
 
     @override
     async def look_up(
@@ -51,10 +67,9 @@ class MemoryCapabilityStore(CapabilityStore):
     ) -> Sequence[CapabilityLookup]:
         found: list[CapabilityLookup] = []
         for analysis in analyses:
-            key = (analysis.scope, analysis.capability.capability_id)
-            known = self._tables.capabilities.get(key)
             replayed = self._tables.inbox.facts_of(analysis.event_id, consumer)
-            found.append(CapabilityLookup(replayed, known[0].stored if known else None))
+            known = self._tables.stored(analysis.scope, analysis.capability.capability_id)
+            found.append(CapabilityLookup(replayed, known))
         return found
 
     @override
@@ -68,7 +83,7 @@ class MemoryCapabilityStore(CapabilityStore):
         new: list[LearningUpdated] = []
         for update in updates:
             replayed = self._tables.inbox.facts_of(update.event_id, consumer)
-            known = (update.scope, update.capability_id) in self._tables.capabilities
+            known = (update.scope, update.capability_id) in self._tables.behaviours
             facts[update.event_id] = replayed if replayed is not None or not known else ()
             new += [update] if known and replayed is None else []
         for update in newest_of_each(new):
@@ -85,8 +100,8 @@ class MemoryCapabilityStore(CapabilityStore):
             if transaction.replayed is not None:
                 return transaction.replayed
             key = (updated.scope, updated.capability_id)
-            row, entry = self._tables.capabilities[key]
-            outcome = learn(updated, row.stored)
+            row, before = self._tables.behaviours[key], self._tables.stored(*key)
+            outcome = None if before is None else learn(updated, before)
             if outcome is None:
                 return ()
             listing, messages = outcome
@@ -98,42 +113,54 @@ class MemoryCapabilityStore(CapabilityStore):
                     "updated_at": datetime.now(UTC),
                 }
             )
-            changed = (CapabilityRow(record, updated.revision), entry)
-            transaction.stage(lambda: self._tables.capabilities.update({key: changed}))
+            changed = replace(row, record=record, learning_revision=updated.revision)
+            transaction.stage(lambda: self._tables.store(key, changed))
             return transaction.conclude(messages)
 
     @override
-    async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
-        by_name = isinstance(reference, str)
-        key = self._tables.names.get((scope, reference)) if by_name else reference
-        known = None if key is None else self._tables.capabilities.get((scope, key))
-        return None if known is None else known[0].record
-
-    @override
-    async def set_cache(self, scope: Scope, capability_id: UUID, cache: CacheSettings) -> None:
-        row, entry = self._tables.capabilities[scope, capability_id]
-        before, chosen = row.record.cache, cache.model_dump()
-        if before == CachePolicy(**chosen, revision=before.revision):
-            return
-        after = CachePolicy(**chosen, revision=before.revision + 1)
-        record = row.record.model_copy(update={"cache": after})
-        self._tables.capabilities[scope, capability_id] = (replace(row, record=record), entry)
-
-    @override
-    async def describe(
-        self, scope: Scope, references: Sequence[str]
-    ) -> Mapping[str, CapabilityDescription]:
-        named = [
-            (name, key)
-            for (its_scope, name), key in self._tables.names.items()
-            if its_scope == scope
+    async def versions(self, scope: Scope, record_id: UUID) -> Sequence[Version]:
+        rows = self._tables.records[scope, record_id].versions
+        return [
+            Version(number, row.created_at, row.tag, row.yanked_reason)
+            for number, row in enumerate(rows, 1)
         ]
-        resolved = {reference: resolve_reference(reference, named) for reference in references}
-        return {
-            reference: description_of(self._tables.capabilities[scope, key][0].record)
-            for reference, key in resolved.items()
-            if key is not None
+
+    @override
+    async def at(self, scope: Scope, record_id: UUID, number: int) -> CapabilityRecord:
+        every = self._tables.versions(scope)
+        wanted = (each for each in every if (each.record_id, each.version) == (record_id, number))
+        return next(wanted)
+
+    @override
+    async def set_cache(self, scope: Scope, record_id: UUID, cache: CacheSettings) -> None:
+        row, chosen = self._tables.records[scope, record_id], cache.model_dump()
+        before = row.cache
+        if before != CachePolicy(**chosen, revision=before.revision):
+            after = CachePolicy(**chosen, revision=before.revision + 1)
+            self._tables.records[scope, record_id] = replace(row, cache=after)
+
+    @override
+    async def describe(self, viewer: Viewer, references: Sequence[str]) -> Mapping[str, Described]:
+        scope = viewer.scope
+        latest = {each.record_id: each for each in self._tables.latest(scope)}
+        of_code = {each.capability_id: each for each in reversed([*self._tables.versions(scope)])}
+        of_name = {
+            name: latest[record_id]
+            for (its_scope, name), record_id in self._tables.names.items()
+            if its_scope == scope
         }
+        named = [(name, record.capability_id) for name, record in of_name.items()]
+        found: dict[str, Described] = {}
+        for reference in references:
+            id_ = as_id(reference)
+            name = resolve_reference(reference, named)
+            by_id = None if id_ is None else of_code.get(id_) or latest.get(id_)
+            record = by_id or (None if name is None else of_name[name])
+            if record is not None and sees(viewer, scope, record.visibility, record.owner):
+                found[reference] = Described(
+                    description_of(record), version_in(record), record.usage.success_streak
+                )
+        return found
 
     @override
     async def names(self, scope: Scope) -> Sequence[str]:
@@ -141,31 +168,34 @@ class MemoryCapabilityStore(CapabilityStore):
 
     @override
     async def page(self, query: ListCapabilities) -> CapabilityPage:
-        every = self._records(query.scope)
-        shown = [record for record in every if record.listed or query.include_unlisted]
+        viewer = Viewer(query.scope, query.principal)
+        shown = [
+            record
+            for record in self._records(query.scope)
+            if (record.listed or query.include_unlisted)
+            and sees(viewer, query.scope, record.visibility, record.owner)
+        ]
         page = shown[query.offset : query.offset + query.limit]
         return CapabilityPage(capabilities=tuple(page), total=len(shown))
 
     def _records(self, scope: Scope) -> Sequence[CapabilityRecord]:
-        own = (
-            row.record
-            for (its_scope, _), (row, _) in self._tables.capabilities.items()
-            if its_scope == scope
-        )
-        return sorted(own, key=lambda record: (-record.usage.count, record.name))
+        records = self._tables.latest(scope)
+        return sorted(records, key=lambda record: (-record.usage.count, record.name))
 
 
 class MemoryCapabilityTransaction(StoreTransaction[MemoryInboxEntry], CapabilityTransaction):
     """Stages changes until the message is concluded."""
 
-    def __init__(self, tables: MemoryTables, transaction: MemoryInboxEntry) -> None:
+    def __init__(
+        self, tables: MemoryTables, transaction: MemoryInboxEntry, signing: VersionSigning
+    ) -> None:
         super().__init__(transaction)
         self._tables = tables
+        self._signing = signing
 
     @override
     async def capability(self, scope: Scope, capability_id: UUID) -> StoredCapability | None:
-        known = self._tables.capabilities.get((scope, capability_id))
-        return None if known is None else known[0].stored
+        return self._tables.stored(scope, capability_id)
 
     @override
     async def taken(self, scope: Scope, names: Sequence[str]) -> Sequence[str]:
@@ -173,41 +203,58 @@ class MemoryCapabilityTransaction(StoreTransaction[MemoryInboxEntry], Capability
 
     @override
     async def admit(
-        self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
+        self,
+        analysis: ExecutionAnalyzed,
+        admission: Admission,
+        embedded: Embedded,
+        shape: CodeShape | None,
     ) -> None:
-        key = (analysis.scope, analysis.capability.capability_id)
-        known = self._tables.capabilities.get(key)
-        row = known[0] if known else CapabilityRow(_created(analysis, admission))
-        completed = row.record.model_copy(
-            update={
-                "name": admission.name,
-                "aliases": _aliases(row.record, admission.name),
-                "named": admission.named,
-                "description": admission.description,
-                "updated_at": datetime.now(UTC),
-            }
-        )
-        changed = (
-            replace(row, record=completed),
-            SearchEntry(admission.document, embedded.model, embedded.vectors[0]),
-        )
-        named = {(analysis.scope, admission.name): completed.capability_id}
-        self._transaction.stage(lambda: self._tables.capabilities.update({key: changed}))
-        self._transaction.stage(lambda: self._tables.names.update(named))
+        scope, behaviour = analysis.scope, analysis.capability.capability_id
+        known = self._tables.behaviours.get((scope, behaviour))
+        record = _created(analysis, admission) if known is None else known.record
+        terms = admission.terms(analysis.parameters_schema)
+        entry = SearchEntry(terms, embedded.model, embedded.vectors[0])
+        described = {"description": admission.description, "updated_at": datetime.now(UTC)}
+        described_as = record.model_copy(update=described)
+        if known is None:
+            row = BehaviourRow(described_as, entry, shape=shape)
+        else:
+            row = replace(known, record=described_as, entry=entry)
+        self._transaction.stage(lambda: self._tables.behaviours.update({(scope, behaviour): row}))
+        if known is None:
+            version = VersionRow(
+                behaviour,
+                analysis.principal,
+                record.created_at,
+                signature=await self._signing.sign(version_in(record).statement),
+            )
+            made = RecordRow(record.record_id, (admission.name,), record.owner, (version,))
+            key = scope, record.record_id
+            named = {(scope, admission.name): record.record_id}
+            self._transaction.stage(lambda: self._tables.records.update({key: made}))
+            self._transaction.stage(lambda: self._tables.names.update(named))
+            self._transaction.stage(
+                lambda: self._tables.note(*key, "created", analysis.principal, 1, {})
+            )
+        self._transaction.stage(lambda: self._note_calls(scope, behaviour, analysis))
 
-
-def _aliases(record: CapabilityRecord, name: str) -> tuple[str, ...]:
-    former = {record.name} - {name}
-    return tuple(sorted({*record.aliases, *former}))
+    def _note_calls(self, scope: Scope, behaviour: UUID, analysis: ExecutionAnalyzed) -> None:
+        for called in direct_calls(analysis.structure):
+            if called != behaviour and (scope, called) in self._tables.behaviours:
+                row = DependencyRow("inferred", 0, STATED_CONFIDENCE)
+                self._tables.dependencies.setdefault((scope, behaviour, called, "contains"), row)
 
 
 def _created(analysis: ExecutionAnalyzed, admission: Admission) -> CapabilityRecord:
     now = datetime.now(UTC)
     return CapabilityRecord(
+        record_id=ids.record_id(analysis.event_id),
+        owner=analysis.principal,
         capability_id=analysis.capability.capability_id,
         scope=analysis.scope,
+        fqdn=admission.name,
         name=admission.name,
-        named=admission.named,
+        named=False,
         listed=False,
         code=analysis.code,
         code_hash=analysis.capability.code_hash,

@@ -1,24 +1,26 @@
 """Discovery in memory; tested by the same suite as Postgres."""
 
-import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_registry.adapters.memory_tables import MemoryTables, SearchEntry
+from pml_registry.domain.intents import Part
+from pml_registry.domain.offers import Subject, judged_tool
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.domain.record_views import discovery_hits
+from pml_registry.domain.visibility import Viewer, sees
 from pml_registry.ports import CandidateStore, Embedded, Vector, VectorIndex
-
-_WORD = re.compile(r"\w+")
 
 
 class MemoryDiscovery(VectorIndex, CandidateStore):
-    """Compares words literally, without stemming."""
+    """Scans every row; finds words by their terms."""
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
@@ -27,61 +29,121 @@ class MemoryDiscovery(VectorIndex, CandidateStore):
     async def nearest(
         self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
     ) -> Sequence[str]:
-        same = [(id_, found) for id_, found in self._visible(scope, kind) if found.model == model]
-        same.sort(key=lambda entry: -_cosine(entry[1].vector, vector))
-        return [id_ for id_, _ in same[:limit]]
+        visible = self._visible(Viewer(scope), kind)
+        same = {id_: found for id_, found in visible.items() if found.model == model}
+        cosines = dict(zip(same, _cosines(same.values(), [vector])[:, 0].tolist(), strict=True))
+        return sorted(same, key=lambda id_: -cosines[id_])[:limit]
 
     @override
     async def candidates(
         self,
-        scope: Scope,
+        viewer: Viewer,
         kind: Kind,
-        intent: str,
+        parts: Sequence[Part],
         embedded: Embedded,
         near: Sequence[str],
-        limit: int,
     ) -> Sequence[Candidate]:
-        wanted = _words(intent)
-        weighed = [
-            Candidate(
+        scope, visible = viewer.scope, self._visible(viewer, kind)
+        considered = {id_ for part in parts for id_ in _worded(visible, part)} | {*near}
+        found = {id_: entry for id_, entry in visible.items() if id_ in considered}
+        cosines = _cosines(found.values(), embedded.vectors)
+        return [
+            self._candidate(
+                scope,
                 kind,
                 id_,
-                _cosine(found.vector, embedded.vectors[0]) if found.model == embedded.model else 0,
-                len(wanted & _words(found.document)) / max(1, len(wanted)),
+                tuple(row.tolist()) if entry.model == embedded.model else (0.0,) * len(parts),
+                entry.terms,
             )
-            for id_, found in self._visible(scope, kind)
+            for (id_, entry), row in zip(found.items(), cosines, strict=True)
         ]
-        worded = sorted((c for c in weighed if c.coverage > 0), key=lambda c: -c.coverage)[:limit]
-        considered = {*near, *(candidate.id for candidate in worded)}
-        return [candidate for candidate in weighed if candidate.id in considered]
 
     @override
-    async def hits(self, scope: Scope, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
-        tables = self._tables
+    async def subjects(
+        self, scope: Scope, ranked: Sequence[Ranked]
+    ) -> Mapping[tuple[Kind, str], Subject]:
+        records = {
+            str(record.capability_id): Subject(
+                [self._judged(scope, tool) for tool in record.tools_used],
+                (record.name, *record.aliases),
+            )
+            for record in self._tables.latest(scope)
+        }
+        return {
+            (each.kind, each.id): Subject([self._judged(scope, each.id)])
+            if each.kind == "tool"
+            else records[each.id]
+            for each in ranked
+        }
+
+    @override
+    async def hits(self, viewer: Viewer, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
+        tables, scope = self._tables, viewer.scope
         tools = {
             tool_id: tool
             for (its_scope, tool_id), (tool, _) in tables.tools.items()
             if its_scope == scope
         }
-        visible = {id_ for id_, _ in self._visible(scope, "capability")}
-        capabilities = {id_: tables.capabilities[scope, UUID(id_)][0].record for id_ in visible}
+        visible = self._visible(viewer, "capability")
+        capabilities = {
+            str(record.capability_id): record
+            for record in reversed(list(tables.versions(scope)))
+            if str(record.capability_id) in visible
+            and sees(viewer, scope, record.visibility, record.owner)
+        }
         return discovery_hits(ranked, tools, capabilities)
 
-    def _visible(self, scope: Scope, kind: Kind) -> Iterator[tuple[str, SearchEntry]]:
+    def _judged(self, scope: Scope, tool_id: str) -> ToolDefinition:
+        row = self._tables.tools.get((scope, tool_id))
+        return judged_tool(tool_id, ToolAnnotations() if row is None else row[0].annotations)
+
+    def _visible(self, viewer: Viewer, kind: Kind) -> Mapping[str, SearchEntry]:
+        scope = viewer.scope
         if kind == "tool":
-            for (its_scope, tool_id), (_, found) in self._tables.tools.items():
-                if its_scope == scope:
-                    yield tool_id, found
-            return
-        for (its_scope, capability_id), (row, found) in self._tables.capabilities.items():
-            if its_scope == scope and row.record.listed:
-                yield str(capability_id), found
+            return {
+                tool_id: found
+                for (its_scope, tool_id), (_, found) in self._tables.tools.items()
+                if its_scope == scope
+            }
+        latest = {
+            record.capability_id
+            for record in self._tables.latest(scope)
+            if sees(viewer, scope, record.visibility, record.owner)
+        }
+        return {
+            str(behaviour): row.entry
+            for (its_scope, behaviour), row in self._tables.behaviours.items()
+            if its_scope == scope and row.record.listed and behaviour in latest
+        }
+
+    def _candidate(
+        self,
+        scope: Scope,
+        kind: Kind,
+        id_: str,
+        cosines: tuple[float, ...],
+        terms: Mapping[str, float],
+    ) -> Candidate:
+        if kind == "tool":
+            server = self._tables.tools[scope, id_][0].server
+            return Candidate(kind, id_, cosines, terms, server)
+        usage = self._tables.behaviours[scope, UUID(id_)].record.usage
+        return Candidate(kind, id_, cosines, terms, runs=usage.count, successes=usage.success_count)
 
 
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
+def _worded(visible: Mapping[str, SearchEntry], part: Part) -> Sequence[str]:
+    """Ids of those whose terms fit the part best, at most its limit."""
+    weights = {
+        id_: sum(found.terms.get(term, 0.0) for term in part.terms)
+        for id_, found in visible.items()
+    }
+    having = (id_ for id_, weight in weights.items() if weight > 0.0)
+    return sorted(having, key=lambda id_: (-weights[id_], id_))[: part.limit]
 
 
-def _cosine(one: Vector, other: Vector) -> float:
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    return product / (math.hypot(*one) * math.hypot(*other))
+def _cosines(entries: Iterable[SearchEntry], vectors: Sequence[Vector]) -> NDArray[np.float64]:
+    """Cosines of unit vectors: a row for each entry, a column for each vector."""
+    rows = [entry.vector for entry in entries]
+    if not rows:
+        return np.zeros((0, len(vectors)))
+    return np.asarray(rows, np.float64) @ np.asarray(vectors, np.float64).T

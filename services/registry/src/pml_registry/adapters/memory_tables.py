@@ -1,45 +1,112 @@
 """Tables shared by the registry's in-memory stores."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
-from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.caching import CachePolicy
+from pml_common.contracts.capability import CapabilityRecord, Visibility
+from pml_common.contracts.dependencies import DependencyType, EdgeSource
+from pml_common.contracts.dns import RecordChange
+from pml_common.contracts.provides import ProvidesEdge
+from pml_common.contracts.references import Tag
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.storage.memory import MemoryInbox
 from pml_registry.domain.listing import StoredCapability
-from pml_registry.ports import Vector
+from pml_registry.domain.names import fqdn_of
+from pml_registry.domain.reservations import Reservation
+from pml_registry.domain.signatures import Signature, VersionStatement
+from pml_registry.domain.tool_catalog import LearnedOutput
+from pml_registry.ports import CodeShape, Vector, VersionSigning
 
 
 @dataclass(frozen=True)
 class SearchEntry:
-    """The search document of a tool or capability, and its vector."""
+    """The weighed terms of a tool or capability, and its vector."""
 
-    document: str
+    terms: Mapping[str, float]
     model: str
     vector: Vector
 
 
 @dataclass(frozen=True)
-class CapabilityRow:
-    """A row of the capability table."""
+class VersionRow:
+    """A version of a record; its number is its place in it."""
 
-    record: CapabilityRecord
-    learning_revision: int = 0
+    behaviour: UUID
+    created_by: str
+    created_at: datetime
+    tag: Tag | None = None
+    change_summary: str = ""
+    yanked_reason: str | None = None
+    signature: Signature | None = None
+
+
+@dataclass(frozen=True)
+class RecordRow:
+    """A record with all its names, the present one last, and its versions, from the first."""
+
+    record_id: UUID
+    names: tuple[str, ...]
+    owner: str
+    versions: tuple[VersionRow, ...]
+    latest: int = 1
+    visibility: Visibility = "project"
+    tags: tuple[str, ...] = ()
+    forked_from: str | None = None
+    cache: CachePolicy = field(default_factory=CachePolicy)
 
     @property
-    def stored(self) -> StoredCapability:
-        """The mutable part of the row."""
-        record = self.record
-        return StoredCapability(
-            name=record.name,
-            named=record.named,
-            listed=record.listed,
-            description=record.description,
-            tools_used=record.tools_used,
-            learning_revision=self.learning_revision,
-        )
+    def name(self) -> str:
+        """The present name."""
+        return self.names[-1]
+
+    @property
+    def named(self) -> bool:
+        """Whether the present name was given."""
+        return ":" in self.name
+
+    @property
+    def behaviours(self) -> Sequence[UUID]:
+        """Those of the versions."""
+        return [version.behaviour for version in self.versions]
+
+
+@dataclass(frozen=True)
+class BehaviourRow:
+    """A behaviour: `record` without what belongs to a record's row."""
+
+    record: CapabilityRecord
+    entry: SearchEntry
+    learning_revision: int = 0
+    shape: CodeShape | None = None
+
+
+@dataclass(frozen=True)
+class ChangeRow:
+    """A change in a record's history, whose place in it is its sequence."""
+
+    change: RecordChange
+    principal: str
+    at: datetime
+    version: int
+    behaviour: UUID
+    tag: Tag | None = None
+    details: JsonObject = field(default_factory=JsonObject)
+    request_id: UUID | None = None
+
+
+@dataclass(frozen=True)
+class DependencyRow:
+    """A dependency of one behaviour on another."""
+
+    source: EdgeSource
+    observed_count: int
+    confidence: float
+    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    last_observed: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass
@@ -47,18 +114,148 @@ class MemoryTables:
     """Rows by scope and id."""
 
     inbox: MemoryInbox = field(default_factory=MemoryInbox)
-    capabilities: dict[tuple[Scope, UUID], tuple[CapabilityRow, SearchEntry]] = field(
-        default_factory=dict[tuple[Scope, UUID], tuple[CapabilityRow, SearchEntry]]
+    behaviours: dict[tuple[Scope, UUID], BehaviourRow] = field(
+        default_factory=dict[tuple[Scope, UUID], BehaviourRow]
+    )
+    records: dict[tuple[Scope, UUID], RecordRow] = field(
+        default_factory=dict[tuple[Scope, UUID], RecordRow]
     )
     names: dict[tuple[Scope, str], UUID] = field(default_factory=dict[tuple[Scope, str], UUID])
-    """Current and former names, in the order they were given."""
+    """Records by present and former names, in the order they were given."""
+    reservations: dict[tuple[Scope, UUID], Reservation] = field(
+        default_factory=dict[tuple[Scope, UUID], Reservation]
+    )
+    changes: dict[tuple[Scope, UUID], tuple[ChangeRow, ...]] = field(
+        default_factory=dict[tuple[Scope, UUID], tuple[ChangeRow, ...]]
+    )
+    """Histories of records."""
+    unpublished: dict[tuple[Scope, UUID], UUID] = field(
+        default_factory=dict[tuple[Scope, UUID], UUID]
+    )
+    """Records by the scope and id of the request that changed them."""
+    offered: dict[tuple[Scope, str], UUID] = field(default_factory=dict[tuple[Scope, str], UUID])
+    """The behaviour that is offered, by its shape."""
     listed_at: dict[tuple[Scope, str], datetime | None] = field(
         default_factory=dict[tuple[Scope, str], datetime | None]
     )
     tools: dict[tuple[Scope, str], tuple[ToolDefinition, SearchEntry]] = field(
         default_factory=dict[tuple[Scope, str], tuple[ToolDefinition, SearchEntry]]
     )
+    quarantined: dict[tuple[Scope, str], tuple[QuarantinedTool, ...]] = field(
+        default_factory=dict[tuple[Scope, str], tuple[QuarantinedTool, ...]]
+    )
+    """By server."""
+    outputs: dict[tuple[Scope, str], LearnedOutput] = field(
+        default_factory=dict[tuple[Scope, str], LearnedOutput]
+    )
     edges: dict[tuple[Scope, str, str, str], tuple[int, str]] = field(
         default_factory=dict[tuple[Scope, str, str, str], tuple[int, str]]
     )
     """Count and source by tools and type."""
+    provides: dict[tuple[Scope, str, str], ProvidesEdge] = field(
+        default_factory=dict[tuple[Scope, str, str], ProvidesEdge]
+    )
+    provides_hashes: dict[tuple[Scope, str], str] = field(
+        default_factory=dict[tuple[Scope, str], str]
+    )
+    """The definition that each tool's provides edges were computed from."""
+    dependencies: dict[tuple[Scope, UUID, UUID, DependencyType], DependencyRow] = field(
+        default_factory=dict[tuple[Scope, UUID, UUID, DependencyType], DependencyRow]
+    )
+
+    def store(self, key: tuple[Scope, UUID], row: BehaviourRow) -> None:
+        """Store a behaviour; one that is listed offers its shape, unless another does."""
+        self.behaviours[key] = row
+        if row.record.listed and row.shape is not None:
+            self.offered.setdefault((key[0], row.shape.shape_hash), key[1])
+
+    def versions(self, scope: Scope) -> Iterator[CapabilityRecord]:
+        """Every version of every record of a scope: named records first, the oldest name first,
+        then the newest version."""
+        given = list(self.names)
+        rows = [row for (its_scope, _), row in self.records.items() if its_scope == scope]
+        rows.sort(key=lambda row: (not row.named, given.index((scope, row.name))))
+        for row in rows:
+            for number in range(len(row.versions), 0, -1):
+                yield self.version(scope, row, number)
+
+    def latest(self, scope: Scope) -> Iterator[CapabilityRecord]:
+        """Every record of a scope with its latest version."""
+        for (its_scope, _), row in self.records.items():
+            if its_scope == scope:
+                yield self.version(scope, row, row.latest)
+
+    async def signature(
+        self, signing: VersionSigning, scope: Scope, record_id: UUID, number: int, behaviour: UUID
+    ) -> Signature:
+        """Sign a version of an existing behaviour: every insertion of one does."""
+        code = self.behaviours[scope, behaviour].record
+        statement = VersionStatement(scope, record_id, number, behaviour, code.code_hash, code.code)
+        return await signing.sign(statement)
+
+    def stored(self, scope: Scope, behaviour: UUID) -> StoredCapability | None:
+        """A behaviour's mutable part, under the name of the record that stands for it."""
+        record = next(
+            (each for each in self.versions(scope) if each.capability_id == behaviour), None
+        )
+        if record is None:
+            return None
+        row = self.behaviours[scope, behaviour]
+        offered = row.shape and self.offered.get((scope, row.shape.shape_hash))
+        return StoredCapability(
+            name=record.name,
+            named=record.named,
+            listed=record.listed,
+            description=record.description,
+            tools_used=record.tools_used,
+            learning_revision=row.learning_revision,
+            makes_calls=row.shape is None or row.shape.makes_calls,
+            is_variant=offered not in (None, behaviour),
+        )
+
+    def note(
+        self,
+        scope: Scope,
+        record_id: UUID,
+        change: RecordChange,
+        principal: str,
+        version: int,
+        details: JsonObject,
+        request_id: UUID | None = None,
+    ) -> None:
+        """Add to a record's history."""
+        of_version = self.records[scope, record_id].versions[version - 1]
+        row = ChangeRow(
+            change,
+            principal,
+            datetime.now(UTC),
+            version,
+            of_version.behaviour,
+            of_version.tag,
+            details,
+            request_id,
+        )
+        self.changes[scope, record_id] = (*self.changes.get((scope, record_id), ()), row)
+
+    def version(self, scope: Scope, row: RecordRow, number: int) -> CapabilityRecord:
+        """A record at one of its versions."""
+        version = row.versions[number - 1]
+        return self.behaviours[scope, version.behaviour].record.model_copy(
+            update={
+                "record_id": row.record_id,
+                "fqdn": fqdn_of(scope, row.name, row.record_id),
+                "name": row.name,
+                "aliases": tuple(sorted(row.names[:-1])),
+                "named": row.named,
+                "version": number,
+                "version_tag": None if version.tag is None else str(version.tag),
+                "yanked_reason": version.yanked_reason,
+                "signature": None if version.signature is None else version.signature.value,
+                "key_id": None if version.signature is None else version.signature.key_id,
+                "owner": row.owner,
+                "visibility": row.visibility,
+                "tags": row.tags,
+                "forked_from": row.forked_from,
+                "cache": row.cache,
+            }
+        )

@@ -9,12 +9,19 @@ from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.storage.memory import MemoryInboxEntry
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.memory_tables import MemoryTables, SearchEntry
-from pml_registry.domain.documents import tool_document
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, KnownTool, ShownEdge
+from pml_registry.domain.documents import tool_terms
+from pml_registry.domain.tool_catalog import (
+    CatalogUpdate,
+    KnownServer,
+    KnownTool,
+    LearnedOutput,
+    ShownEdge,
+    with_output,
+)
 from pml_registry.ports import ToolStore, ToolTransaction, Vector
 
 
@@ -52,11 +59,27 @@ class MemoryToolStore(ToolStore):
     @override
     async def tools(self, scope: Scope, server: str | None) -> Sequence[ToolDefinition]:
         own = (
-            tool
+            with_output(tool, self._shape(scope, tool))
             for (its_scope, _), (tool, _) in self._tables.tools.items()
             if its_scope == scope and server in (None, tool.server)
         )
         return sorted(own, key=lambda tool: tool.tool_id)
+
+    @override
+    async def quarantined(self, scope: Scope, server: str | None) -> Sequence[QuarantinedTool]:
+        own = (
+            tool
+            for (its_scope, _), held in self._tables.quarantined.items()
+            for tool in held
+            if its_scope == scope and server in (None, tool.server)
+        )
+        return sorted(own, key=lambda tool: (tool.server, tool.name))
+
+    def _shape(self, scope: Scope, tool: ToolDefinition) -> JsonObject | None:
+        learned = self._tables.outputs.get((scope, tool.tool_id))
+        if learned is None or learned.definition_hash != tool.definition_hash:
+            return None
+        return learned.shape
 
 
 class MemoryToolTransaction(StoreTransaction[MemoryInboxEntry], ToolTransaction):
@@ -77,11 +100,12 @@ class MemoryToolTransaction(StoreTransaction[MemoryInboxEntry], ToolTransaction)
         change: CatalogUpdate,
         vectors: Mapping[str, Vector],
         model: str,
+        quarantined: Sequence[QuarantinedTool],
     ) -> None:
         saved = {
             (listed.scope, tool.tool_id): (
                 tool,
-                SearchEntry(tool_document(tool), model, vectors[tool.tool_id]),
+                SearchEntry(tool_terms(tool), model, vectors[tool.tool_id]),
             )
             for tool in change.saved
         }
@@ -93,8 +117,20 @@ class MemoryToolTransaction(StoreTransaction[MemoryInboxEntry], ToolTransaction)
             for tool_id in change.removed:
                 del self._tables.tools[listed.scope, tool_id]
             self._tables.listed_at.update(times)
+            self._tables.quarantined[listed.scope, listed.server] = tuple(quarantined)
 
         self._transaction.stage(apply)
+
+    @override
+    async def outputs(self, scope: Scope, tool_ids: Sequence[str]) -> Mapping[str, LearnedOutput]:
+        keys = ((tool_id, (scope, tool_id)) for tool_id in tool_ids)
+        known = self._tables.outputs
+        return {tool_id: known[key] for tool_id, key in keys if key in known}
+
+    @override
+    async def save_outputs(self, scope: Scope, outputs: Mapping[str, LearnedOutput]) -> None:
+        rows = {(scope, tool_id): output for tool_id, output in outputs.items()}
+        self._transaction.stage(lambda: self._tables.outputs.update(rows))
 
 
 def _known(tables: MemoryTables, scope: Scope, server: str) -> KnownServer:
@@ -105,6 +141,7 @@ def _known(tables: MemoryTables, scope: Scope, server: str) -> KnownServer:
             for (its_scope, tool_id), (tool, found) in tables.tools.items()
             if its_scope == scope and tool.server == server
         },
+        tables.quarantined.get((scope, server), ()),
     )
 
 

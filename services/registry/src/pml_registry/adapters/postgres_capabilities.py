@@ -1,15 +1,17 @@
 """Capabilities in Postgres, schema `registry`."""
 
+import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from typing_extensions import override
 
+from pml_common.contracts import ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CacheSettings
-from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
+from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
@@ -22,20 +24,28 @@ from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
-    capability_description,
     capability_record,
+    described,
     learning_columns,
     stored_capability,
+    version_of,
 )
+from pml_registry.adapters.postgres_signatures import sign_version
 from pml_registry.domain.admission import Admission
+from pml_registry.domain.dependencies import STATED_CONFIDENCE, direct_calls
 from pml_registry.domain.listing import StoredCapability, newest_of_each
-from pml_registry.domain.names import as_id, record_hash
+from pml_registry.domain.names import as_id
+from pml_registry.domain.versions import Version
+from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import (
     CapabilityLookup,
     CapabilityStore,
     CapabilityTransaction,
+    CodeShape,
+    Described,
     Embedded,
     LearningOutcome,
+    VersionSigning,
 )
 
 _SQL = load_queries("pml_registry")
@@ -46,8 +56,9 @@ _MAX_ATTEMPTS = 8
 class PostgresCapabilityStore(CapabilityStore):
     """Capabilities in Postgres; single-statement writes where possible."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, signing: VersionSigning) -> None:
         self._pool = pool
+        self._signing = signing
 
     @override
     @asynccontextmanager
@@ -55,7 +66,7 @@ class PostgresCapabilityStore(CapabilityStore):
         self, message_id: UUID, consumer: str
     ) -> AsyncGenerator["PostgresCapabilityTransaction"]:
         async with inbox.once(self._pool, message_id, consumer) as transaction:
-            yield PostgresCapabilityTransaction(transaction)
+            yield PostgresCapabilityTransaction(transaction, self._signing)
 
     @override
     async def look_up(
@@ -118,35 +129,45 @@ class PostgresCapabilityStore(CapabilityStore):
         if not rows:
             return set()
         async with connection(self._pool) as session:
-            stored = await session.fetch(_SQL["learn-once"], *columns(rows, 13), consumer)
+            stored = await session.fetch(_SQL["learn-once"], *columns(rows, 14), consumer)
         return {row["message_id"] for row in stored}
 
     @override
-    async def resolve(self, scope: Scope, reference: UUID | str) -> CapabilityRecord | None:
-        by_id = isinstance(reference, UUID)
-        sql = _SQL["capability-by-id" if by_id else "capability-by-name"]
-        key = reference if by_id else storable(str(reference))
+    async def versions(self, scope: Scope, record_id: UUID) -> Sequence[Version]:
         async with connection(self._pool) as session:
-            row = await session.fetchrow(sql, *scope_columns(scope), key)
-        return None if row is None else capability_record(row)
+            rows = await session.fetch(_SQL["versions-of-record"], *scope_columns(scope), record_id)
+        return [version_of(row) for row in rows]
 
     @override
-    async def set_cache(self, scope: Scope, capability_id: UUID, cache: CacheSettings) -> None:
-        key, chosen = (*scope_columns(scope), capability_id), (cache.policy, cache.ttl_s)
+    async def at(self, scope: Scope, record_id: UUID, number: int) -> CapabilityRecord:
+        async with connection(self._pool) as session:
+            row = await session.fetchrow(
+                _SQL["record-at-version"], *scope_columns(scope), record_id, number
+            )
+        if row is None:
+            raise LookupError(f"record {record_id} has no version {number}")
+        return capability_record(row)
+
+    @override
+    async def set_cache(self, scope: Scope, record_id: UUID, cache: CacheSettings) -> None:
+        key, chosen = (*scope_columns(scope), record_id), (cache.policy, cache.ttl_s)
         async with connection(self._pool) as session:
             await session.execute(_SQL["set-cache"], *key, *chosen, cache.force)
 
     @override
-    async def describe(
-        self, scope: Scope, references: Sequence[str]
-    ) -> Mapping[str, CapabilityDescription]:
+    async def describe(self, viewer: Viewer, references: Sequence[str]) -> Mapping[str, Described]:
         names = [storable(reference) for reference in references]
         ids = [as_id(reference) for reference in references]
         async with connection(self._pool) as session:
             rows = await session.fetch(
-                _SQL["describe-capabilities"], *scope_columns(scope), names, ids
+                _SQL["describe-capabilities"],
+                *scope_columns(viewer.scope),
+                names,
+                ids,
+                viewer.principal,
+                viewer.is_admin,
             )
-        return {row["reference"]: capability_description(row) for row in rows}
+        return {row["reference"]: described(row) for row in rows}
 
     @override
     async def names(self, scope: Scope) -> Sequence[str]:
@@ -156,7 +177,7 @@ class PostgresCapabilityStore(CapabilityStore):
 
     @override
     async def page(self, query: ListCapabilities) -> CapabilityPage:
-        where = (*scope_columns(query.scope), query.include_unlisted)
+        where = (*scope_columns(query.scope), query.include_unlisted, query.principal)
         async with snapshot(self._pool) as session:
             rows = await session.fetch(_SQL["list-capabilities"], *where, query.limit, query.offset)
             total = await session.fetchval(_SQL["count-capabilities"], *where)
@@ -174,8 +195,9 @@ class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTran
     """Takes advisory locks, because a capability or name that does not exist yet has no row to
     lock."""
 
-    def __init__(self, transaction: InboxEntry) -> None:
+    def __init__(self, transaction: InboxEntry, signing: VersionSigning) -> None:
         self._transaction = transaction
+        self._signing = signing
         self._session = transaction.connection
 
     @override
@@ -194,7 +216,11 @@ class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTran
 
     @override
     async def admit(
-        self, analysis: ExecutionAnalyzed, admission: Admission, embedded: Embedded
+        self,
+        analysis: ExecutionAnalyzed,
+        admission: Admission,
+        embedded: Embedded,
+        shape: CodeShape | None,
     ) -> None:
         identity = analysis.capability
         key = (*scope_columns(analysis.scope), identity.capability_id)
@@ -211,14 +237,14 @@ class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTran
             JSON_OBJECT.dump_json(analysis.parameters_schema).decode(),
             [storable(tool) for tool in admission.tools_used],
             storable(analysis.principal),
+            json.dumps(admission.terms(analysis.parameters_schema)),
+            shape and shape.shape_hash,
+            shape and shape.makes_calls,
         )
-        namespace, action = admission.name.split(":", 1) if admission.named else (None, None)
-        await self._session.execute(_SQL["keep-former-name"], *key, admission.name)
-        await self._session.execute(
-            _SQL["name-capability"],
-            *key,
-            admission.name,
-            namespace,
-            action,
-            record_hash(admission.name, identity.code_hash),
-        )
+        record = ids.record_id(analysis.event_id), storable(analysis.principal)
+        made = await self._session.fetchrow(_SQL["create-record"], *key, *record, admission.name)
+        if made is not None:
+            version = made["record_id"], made["number"], identity.capability_id
+            await sign_version(self._session, self._signing, analysis.scope, *version)
+        if called := direct_calls(analysis.structure):
+            await self._session.execute(_SQL["note-calls"], *key, called, STATED_CONFIDENCE)

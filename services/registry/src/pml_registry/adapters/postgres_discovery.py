@@ -1,18 +1,24 @@
-"""Discovery in Postgres: pgvector for meaning, full-text search for words."""
+"""Discovery in Postgres: pgvector for meaning, an index of weighed terms for words."""
 
+import json
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+import asyncpg
 from typing_extensions import override
 
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_common.storage.columns import scope_columns
 from pml_common.storage.pool import Pool, connection
-from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.queries import load_queries
 from pml_registry.adapters.postgres_rows import capability_record, tool_definition
+from pml_registry.domain.intents import TERM_CANDIDATES, Part
+from pml_registry.domain.offers import Subject, judged_tool
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.domain.record_views import discovery_hits
+from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import CandidateStore, Embedded, Vector, VectorIndex
 
 _SQL = load_queries("pml_registry")
@@ -46,33 +52,80 @@ class PostgresCandidateStore(CandidateStore):
     @override
     async def candidates(
         self,
-        scope: Scope,
+        viewer: Viewer,
         kind: Kind,
-        intent: str,
+        parts: Sequence[Part],
         embedded: Embedded,
         near: Sequence[str],
-        limit: int,
     ) -> Sequence[Candidate]:
+        who = () if kind == "tool" else (viewer.principal,)
+        asked = [(number, term) for number, part in enumerate(parts, 1) for term in part.terms]
+        terms = sorted({term for _, term in asked})
         async with connection(self._pool) as session:
             rows = await session.fetch(
                 _SQL[_WEIGH[kind]],
-                *scope_columns(scope),
+                *scope_columns(viewer.scope),
                 list(near),
-                storable(intent),
+                terms,
+                [number for number, _ in asked],
+                [term for _, term in asked],
+                [part.limit for part in parts],
+                TERM_CANDIDATES,
                 embedded.model,
-                list(embedded.vectors[0]),
-                limit,
+                [json.dumps(list(vector)) for vector in embedded.vectors],
+                *who,
             )
-        return [Candidate(kind, row["id"], row["cosine"], row["coverage"]) for row in rows]
+        return [_candidate(kind, row, terms) for row in rows]
 
     @override
-    async def hits(self, scope: Scope, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
+    async def subjects(
+        self, scope: Scope, ranked: Sequence[Ranked]
+    ) -> Mapping[tuple[Kind, str], Subject]:
         tools = [each.id for each in ranked if each.kind == "tool"]
-        capabilities = [UUID(each.id) for each in ranked if each.kind == "capability"]
+        behaviours = [UUID(each.id) for each in ranked if each.kind == "capability"]
         where = scope_columns(scope)
         async with connection(self._pool) as session:
+            of_capabilities = await session.fetch(_SQL["capabilities-judged"], *where, behaviours)
+            used = {tool for row in of_capabilities for tool in row["tools_used"]}
+            of_tools = await session.fetch(_SQL["tools-judged"], *where, sorted({*tools, *used}))
+        known = {
+            row["tool_id"]: ToolAnnotations.model_validate_json(row["annotations"] or "{}")
+            for row in of_tools
+        }
+
+        def judged(tool_id: str) -> ToolDefinition:
+            return judged_tool(tool_id, known.get(tool_id, ToolAnnotations()))
+
+        found: dict[tuple[Kind, str], Subject] = {
+            ("tool", tool): Subject([judged(tool)]) for tool in tools if tool in known
+        }
+        for row in of_capabilities:
+            uses = [judged(tool) for tool in row["tools_used"]]
+            found["capability", row["id"]] = Subject(uses, row["names"])
+        return found
+
+    @override
+    async def hits(self, viewer: Viewer, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
+        tools = [each.id for each in ranked if each.kind == "tool"]
+        capabilities = [UUID(each.id) for each in ranked if each.kind == "capability"]
+        where = scope_columns(viewer.scope)
+        async with connection(self._pool) as session:
             of_tools = await session.fetch(_SQL["tools-by-id"], *where, tools)
-            of_capabilities = await session.fetch(_SQL["capabilities-by-id"], *where, capabilities)
+            of_capabilities = await session.fetch(
+                _SQL["capabilities-by-id"], *where, capabilities, viewer.principal
+            )
         definitions = {row["tool_id"]: tool_definition(row) for row in of_tools}
         records = {str(row["pattern_id"]): capability_record(row) for row in of_capabilities}
         return discovery_hits(ranked, definitions, records)
+
+
+def _candidate(kind: Kind, row: asyncpg.Record, terms: Sequence[str]) -> Candidate:
+    """Parse a row of `weigh-tools` or `weigh-capabilities`; its weights are in the order of the
+    terms."""
+    found = zip(terms, row["weights"], strict=True)
+    weights = {term: weight for term, weight in found if weight is not None}
+    cosines = tuple(row["cosines"])
+    if kind == "tool":
+        return Candidate(kind, row["id"], cosines, weights, row["server"])
+    usage = {"runs": row["usage_count"], "successes": row["success_count"]}
+    return Candidate(kind, row["id"], cosines, weights, **usage)

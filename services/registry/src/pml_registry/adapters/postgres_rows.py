@@ -13,23 +13,51 @@ from pml_common.contracts.capability import (
     Usage,
 )
 from pml_common.contracts.learner import LearningUpdated
+from pml_common.contracts.references import Tag
 from pml_common.contracts.structure import StaticStructure
-from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.storage.columns import scope_columns, scope_of
 from pml_registry.domain.listing import Listing, StoredCapability
-from pml_registry.domain.tool_catalog import KnownTool
+from pml_registry.domain.names import fqdn_of
+from pml_registry.domain.signatures import StoredVersion, VersionStatement, signature_of
+from pml_registry.domain.tool_catalog import KnownTool, LearnedOutput, with_output
+from pml_registry.domain.versions import Version
+from pml_registry.ports import Described
 
 JSON_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+QUARANTINED: TypeAdapter[tuple[QuarantinedTool, ...]] = TypeAdapter(tuple[QuarantinedTool, ...])
+
+
+def tag_of(row: asyncpg.Record) -> Tag | None:
+    """Parse the column `tag`."""
+    return None if row["tag"] is None else Tag(tuple(row["tag"]))
+
+
+def version_of(row: asyncpg.Record) -> Version:
+    """Parse a row of `capability_versions`."""
+    return Version(row["number"], row["created_at"], tag_of(row), row["yanked_reason"])
 
 
 def capability_record(row: asyncpg.Record) -> CapabilityRecord:
-    """Parse a row of the view `capability`."""
+    """Parse a row of the view `capability_version`."""
+    tag, scope = tag_of(row), scope_of(row)
     return CapabilityRecord(
+        record_id=row["record_id"],
         capability_id=row["pattern_id"],
-        scope=scope_of(row),
+        scope=scope,
+        fqdn=fqdn_of(scope, row["name"], row["record_id"]),
         name=row["name"],
         aliases=tuple(row["aliases"]),
         named=row["named"],
+        version=row["number"],
+        version_tag=None if tag is None else str(tag),
+        yanked_reason=row["yanked_reason"],
+        signature=row["signature"],
+        key_id=row["key_id"],
+        owner=row["owner"],
+        visibility=row["visibility"],
+        tags=tuple(row["tags"]),
+        forked_from=row["forked_from"],
         listed=row["listed"],
         code=row["code"],
         code_hash=row["code_hash"],
@@ -40,6 +68,7 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
         usage=Usage(
             count=row["usage_count"],
             success_count=row["success_count"],
+            success_streak=row["success_streak"],
             mean_duration_ms=row["mean_duration_ms"],
         ),
         learning=Learning.model_validate_json(row["learning"]),
@@ -55,9 +84,22 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
     )
 
 
-def capability_description(row: asyncpg.Record) -> CapabilityDescription:
-    """Parse a row of the view `capability`, or its described columns."""
-    return CapabilityDescription(
+def stored_version(row: asyncpg.Record) -> StoredVersion:
+    """Parse the signed columns of a version and its behaviour."""
+    statement = VersionStatement(
+        scope=scope_of(row),
+        record_id=row["record_id"],
+        number=row["number"],
+        behaviour=row["pattern_id"],
+        code_hash=row["code_hash"],
+        code=row["code"],
+    )
+    return StoredVersion(statement, signature_of(row["key_id"], row["signature"]))
+
+
+def described(row: asyncpg.Record) -> Described:
+    """Parse a row of the view `capability_version`, or its described columns."""
+    description = CapabilityDescription(
         capability_id=row["pattern_id"],
         name=row["name"],
         aliases=tuple(row["aliases"]),
@@ -66,10 +108,11 @@ def capability_description(row: asyncpg.Record) -> CapabilityDescription:
         description=row["description"],
         parameters_schema=JSON_OBJECT.validate_json(row["parameters_schema"]),
     )
+    return Described(description, stored_version(row), row["success_streak"])
 
 
 def stored_capability(row: asyncpg.Record) -> StoredCapability:
-    """Parse the mutable part of a row of the view `capability`."""
+    """Parse the mutable part of a row of the view `capability_version`."""
     return StoredCapability(
         name=row["name"],
         named=row["named"],
@@ -77,6 +120,8 @@ def stored_capability(row: asyncpg.Record) -> StoredCapability:
         description=row["description"],
         tools_used=tuple(row["tools_used"]),
         learning_revision=row["learning_revision"],
+        makes_calls=row["makes_calls"],
+        is_variant=row["is_variant"],
     )
 
 
@@ -89,6 +134,7 @@ def learning_columns(
         updated.capability_id,
         updated.usage.count,
         updated.usage.success_count,
+        updated.usage.success_streak,
         updated.usage.mean_duration_ms,
         updated.learning.model_dump_json(),
         updated.revision,
@@ -101,6 +147,28 @@ def learning_columns(
 def tool_definition(row: asyncpg.Record) -> ToolDefinition:
     """Parse a row of `tool_schema`."""
     return ToolDefinition.model_validate_json(row["definition"])
+
+
+def listed_tool(row: asyncpg.Record) -> ToolDefinition:
+    """Parse a row of `tool_schema`, with its learned output."""
+    shape = row["shape"]
+    known = None if shape is None else JSON_OBJECT.validate_json(shape)
+    return with_output(tool_definition(row), known)
+
+
+def quarantined_tools(rows: Sequence[asyncpg.Record]) -> list[QuarantinedTool]:
+    """Parse the column `quarantined` of rows of `tool_server`."""
+    return [tool for row in rows for tool in QUARANTINED.validate_json(row["quarantined"])]
+
+
+def learned_outputs(rows: Sequence[asyncpg.Record]) -> dict[str, LearnedOutput]:
+    """Parse rows of `tool_output`, by tool id."""
+    return {
+        row["tool_id"]: LearnedOutput(
+            row["definition_hash"], JSON_OBJECT.validate_json(row["shape"])
+        )
+        for row in rows
+    }
 
 
 def known_tools(rows: Sequence[asyncpg.Record]) -> dict[str, KnownTool]:

@@ -1,5 +1,6 @@
 """The tool catalog and the tool graph in Postgres, schema `registry`."""
 
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
@@ -8,16 +9,23 @@ from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.tool import QuarantinedTool, ToolDefinition
 from pml_common.storage import inbox
 from pml_common.storage.columns import columns, scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.store_transaction import StoreTransaction
-from pml_registry.adapters.postgres_rows import known_tools, tool_definition
-from pml_registry.domain.documents import tool_document
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, ShownEdge
+from pml_registry.adapters.postgres_rows import (
+    JSON_OBJECT,
+    QUARANTINED,
+    known_tools,
+    learned_outputs,
+    listed_tool,
+    quarantined_tools,
+)
+from pml_registry.domain.documents import tool_document, tool_terms
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, LearnedOutput, ShownEdge
 from pml_registry.ports import ToolStore, ToolTransaction, Vector
 
 _SQL = load_queries("pml_registry")
@@ -61,13 +69,20 @@ class PostgresToolStore(ToolStore):
         async with connection(self._pool) as session:
             listed_at = await session.fetchval(_SQL["server-listed-at"], *key)
             rows = await session.fetch(_SQL["server-tools"], *key)
-        return KnownServer(listed_at, known_tools(rows))
+            held = await session.fetch(_SQL["server-quarantine"], *key)
+        return KnownServer(listed_at, known_tools(rows), tuple(quarantined_tools(held)))
 
     @override
     async def tools(self, scope: Scope, server: str | None) -> Sequence[ToolDefinition]:
         async with connection(self._pool) as session:
             rows = await session.fetch(_SQL["list-tools"], *scope_columns(scope), server)
-        return [tool_definition(row) for row in rows]
+        return [listed_tool(row) for row in rows]
+
+    @override
+    async def quarantined(self, scope: Scope, server: str | None) -> Sequence[QuarantinedTool]:
+        async with connection(self._pool) as session:
+            rows = await session.fetch(_SQL["list-quarantined"], *scope_columns(scope), server)
+        return quarantined_tools(rows)
 
 
 class PostgresToolTransaction(StoreTransaction[InboxEntry], ToolTransaction):
@@ -83,7 +98,8 @@ class PostgresToolTransaction(StoreTransaction[InboxEntry], ToolTransaction):
         await self._session.execute(_SQL["meet-server"], *key)
         listed_at = await self._session.fetchval(_SQL["lock-server"], *key)
         rows = await self._session.fetch(_SQL["server-tools"], *key)
-        return KnownServer(listed_at, known_tools(rows))
+        held = await self._session.fetch(_SQL["server-quarantine"], *key)
+        return KnownServer(listed_at, known_tools(rows), tuple(quarantined_tools(held)))
 
     @override
     async def replace(
@@ -92,6 +108,7 @@ class PostgresToolTransaction(StoreTransaction[InboxEntry], ToolTransaction):
         change: CatalogUpdate,
         vectors: Mapping[str, Vector],
         model: str,
+        quarantined: Sequence[QuarantinedTool],
     ) -> None:
         scope = scope_columns(listed.scope)
         rows = [
@@ -104,9 +121,31 @@ class PostgresToolTransaction(StoreTransaction[InboxEntry], ToolTransaction):
                 storable(tool_document(tool)),
                 list(vectors[tool.tool_id]),
                 model,
+                json.dumps(tool_terms(tool)),
             )
             for tool in change.saved
         ]
         await self._session.executemany(_SQL["save-tool"], rows)
         await self._session.execute(_SQL["remove-tools"], *scope, list(change.removed))
-        await self._session.execute(_SQL["note-listing"], *scope, listed.server, listed.listed_at)
+        held = QUARANTINED.dump_json(tuple(quarantined)).decode()
+        await self._session.execute(
+            _SQL["note-listing"], *scope, listed.server, listed.listed_at, held
+        )
+
+    @override
+    async def outputs(self, scope: Scope, tool_ids: Sequence[str]) -> Mapping[str, LearnedOutput]:
+        key = (*scope_columns(scope), list(tool_ids))
+        return learned_outputs(await self._session.fetch(_SQL["tool-outputs"], *key))
+
+    @override
+    async def save_outputs(self, scope: Scope, outputs: Mapping[str, LearnedOutput]) -> None:
+        rows = [
+            (
+                *scope_columns(scope),
+                tool_id,
+                output.definition_hash,
+                JSON_OBJECT.dump_json(output.shape).decode(),
+            )
+            for tool_id, output in outputs.items()
+        ]
+        await self._session.executemany(_SQL["save-output"], rows)

@@ -1,12 +1,13 @@
 """Admission of an analysed program as a capability, new or existing."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.structure import TaskNode
-from pml_registry.domain.documents import capability_document
+from pml_common.contracts.tool import JsonObject
+from pml_registry.domain.documents import capability_document, capability_terms
 from pml_registry.domain.names import first_free, unnamed_names
 
 
@@ -16,8 +17,6 @@ class ExistingCapability(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def named(self) -> bool: ...
-    @property
     def description(self) -> str: ...
     @property
     def tools_used(self) -> tuple[str, ...]: ...
@@ -25,56 +24,55 @@ class ExistingCapability(Protocol):
 
 @dataclass(frozen=True)
 class Admission:
-    """A capability's state after an analysis; `refused_name` belongs to another capability.
-
-    `change` is to be published; `altered` says whether there is anything to store.
-    """
+    """A capability's state after an analysis. `change` is to be published; `altered` says whether
+    there is anything to store."""
 
     name: str
-    named: bool
     description: str
     tools_used: tuple[str, ...]
-    change: Literal["created", "named"] | None
+    change: Literal["created"] | None
     altered: bool
-    refused_name: str | None = None
 
     @property
     def document(self) -> str:
         """The capability's search document."""
         return capability_document(self.name, self.description, self.tools_used)
 
+    def terms(self, parameters_schema: JsonObject) -> Mapping[str, float]:
+        """The capability's weighed terms."""
+        return capability_terms(self.name, self.description, self.tools_used, parameters_schema)
+
 
 def candidate_names(
     analysis: ExecutionAnalyzed, existing: ExistingCapability | None
 ) -> Sequence[str]:
     """Names that `admit` may give; it needs to know which of them are taken."""
-    requested = analysis.capability.name
-    if existing is None:
-        return [*([requested] if requested else []), *unnamed_names(analysis.capability.code_hash)]
-    return [requested] if requested and not existing.named else []
+    return [] if existing else unnamed_names(analysis.capability.code_hash)
 
 
 def admit(
     analysis: ExecutionAnalyzed, existing: ExistingCapability | None, taken: Collection[str]
 ) -> Admission:
-    """Name a new capability; complete an existing one's missing name or description.
+    """Give a new capability a provisional name; complete an existing one's missing description.
 
-    `taken` are those of `candidate_names` in use. Code, structure and a given name never change.
+    `taken` are those of `candidate_names` in use. Code, structure and name never change here: a
+    name is given once a run has succeeded under it.
     """
-    requested = analysis.capability.name
     if existing is None:
-        return _created(analysis, requested, taken)
-    named = existing.named or (requested is not None and requested not in taken)
-    name = requested if named and not existing.named and requested else existing.name
+        return Admission(
+            name=first_free(candidate_names(analysis, None), taken),
+            description=analysis.intent or "",
+            tools_used=tools_used(analysis),
+            change="created",
+            altered=True,
+        )
     description = existing.description or analysis.intent or ""
     return Admission(
-        name=name,
-        named=named,
+        name=existing.name,
         description=description,
         tools_used=existing.tools_used,
-        change="named" if name != existing.name else None,
-        altered=(name, description) != (existing.name, existing.description),
-        refused_name=requested if requested and requested != name else None,
+        change=None,
+        altered=description != existing.description,
     )
 
 
@@ -85,19 +83,3 @@ def tools_used(analysis: ExecutionAnalyzed) -> tuple[str, ...]:
     direct = [node.tool for node in nodes if isinstance(node, TaskNode)]
     reached = [tool.tool for tool in analysis.decision.tools if tool.node_ids]
     return tuple(dict.fromkeys([*direct, *reached]))
-
-
-def _created(
-    analysis: ExecutionAnalyzed, requested: str | None, taken: Collection[str]
-) -> Admission:
-    named = requested is not None and requested not in taken
-    name = first_free(candidate_names(analysis, None), taken)
-    return Admission(
-        name=name,
-        named=named,
-        description=analysis.intent or "",
-        tools_used=tools_used(analysis),
-        change="created",
-        altered=True,
-        refused_name=None if named else requested,
-    )

@@ -15,7 +15,8 @@ ScopedCapability = tuple[Scope, UUID]
 @dataclass(frozen=True)
 class StoredCapability:
     """The mutable fields of a stored capability; `learning_revision` is 0 before the first
-    update."""
+    update. `makes_calls`: of tools or capabilities; `is_variant`: it differs by literals alone from
+    one that is offered."""
 
     name: str
     named: bool
@@ -23,6 +24,13 @@ class StoredCapability:
     description: str
     tools_used: tuple[str, ...]
     learning_revision: int = 0
+    makes_calls: bool = True
+    is_variant: bool = False
+
+    @property
+    def is_junk(self) -> bool:
+        """Whether it is of no use to others: kept, and offered under a given name only."""
+        return self.is_variant or not self.makes_calls
 
 
 @dataclass(frozen=True)
@@ -36,11 +44,12 @@ class Listing:
 def listing(stored: StoredCapability, updated: LearningUpdated) -> Listing | None:
     """Compute the listing after an update; None when a newer one is already stored.
 
-    A capability is listed from its first success on.
+    A capability is listed from its first success on, unless it is junk. What is listed stays so.
     """
     if updated.revision <= stored.learning_revision:
         return None
-    listed = stored.listed or updated.usage.success_count > 0
+    has_succeeded = updated.usage.success_count > 0
+    listed = stored.listed or (has_succeeded and not stored.is_junk)
     newly = listed and not stored.listed
     return Listing(listed=listed, change="listed" if newly else "learned")
 

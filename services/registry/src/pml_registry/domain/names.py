@@ -10,8 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 from uuid import UUID
 
 from pml_common.contracts.callable_names import callable_name
+from pml_common.contracts.display_names import DisplayName
+from pml_common.contracts.references import Fqdn
+from pml_common.contracts.scope import Scope
 
-CALLABLE_PREFIX = "cap:"
 UNNAMED_PREFIX = "unnamed_"
 SHORTEST_HASH = 4
 
@@ -36,20 +38,12 @@ def first_free(names: Sequence[str], taken: Collection[str]) -> str:
     raise LookupError(f"all {len(names)} names are taken, including {names[-1]}")
 
 
-def record_hash(name: str, code_hash: str) -> str:
-    """The hash in a capability's fully qualified name; an unnamed one has it in its name."""
+def fqdn_of(scope: Scope, name: str, record_id: UUID) -> str:
+    """Return the fully qualified name of a record; a provisional name, which has none, as it is."""
     if name.startswith(UNNAMED_PREFIX):
-        return name.removeprefix(UNNAMED_PREFIX)
-    return code_hash[:SHORTEST_HASH]
-
-
-def parse_reference(reference: str) -> UUID | str:
-    """Parse a caller's reference into an id or a name."""
-    name = reference.strip()
-    bare = name.removeprefix(CALLABLE_PREFIX)
-    if bare != name and (":" in bare or bare.startswith(UNNAMED_PREFIX) or as_id(bare)):
-        name = bare
-    return as_id(name) or name
+        return name
+    namespace, _, action = name.partition(":")
+    return str(Fqdn(scope, DisplayName(namespace, action), record_id.hex[:SHORTEST_HASH]))
 
 
 def similar_names(wanted: str, names: Collection[str]) -> Sequence[str]:
@@ -57,9 +51,9 @@ def similar_names(wanted: str, names: Collection[str]) -> Sequence[str]:
     return difflib.get_close_matches(wanted, names, n=_MAX_SIMILAR, cutoff=0.6)
 
 
-def resolve_reference(reference: str, names: Collection[tuple[str, UUID]]) -> UUID | None:
-    """Resolve a reference in a program; `names` are all current and former names with ids, in the
-    order they were given."""
+def resolve_reference(reference: str, names: Collection[tuple[str, UUID]]) -> str | None:
+    """Return the name that a reference in a program means; `names` are all current and former
+    names, each with the id of the code it leads to, in the order they were given."""
     wanted = as_id(reference)
     tail = _DIGITS.search(reference)
     plain, digits = (reference[: tail.start()], tail[1]) if tail else ("", "")
@@ -69,7 +63,7 @@ def resolve_reference(reference: str, names: Collection[tuple[str, UUID]]) -> UU
         lambda name, _: callable_name(name) == reference,
         lambda name, key: bool(tail) and callable_name(name) == plain and key.hex.endswith(digits),
     )
-    found = (key for matches in rules for name, key in names if matches(name, key))
+    found = (name for matches in rules for name, key in names if matches(name, key))
     return next(found, None)
 
 

@@ -1,24 +1,41 @@
-"""Ranking of tools and capabilities for an intent."""
+"""Ranking of tools and capabilities for an intent and its clauses."""
 
-from collections.abc import Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pml_registry.domain.intents import Part
+
 Kind = Literal["tool", "capability"]
 
-COVERAGE_WEIGHT = 0.3
-"""Share of the distance to 1 that full word coverage adds to a score."""
+SERVER_WEIGHT = 0.3
+"""Weight of a server's fit beside that of its tool."""
+
+SERVER_TOOLS = 3
+"""Best tools of a server whose mean is the server's fit."""
+
+PRIOR_SUCCESSES = 3.0
+PRIOR_FAILURES = 1.0
+"""Beta prior of a capability's success: three in four, as firm as four runs."""
+
+RELIABILITY_WEIGHT = 0.5
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A tool or capability considered for an intent: cosine similarity in [-1, 1] of their vectors,
-    and the share in [0, 1] of the intent's words in its document. `id` is unique in its kind."""
+    """A tool or capability considered for an intent: the cosine in [-1, 1] of its vector with each
+    part's, and the weights of its terms among the parts' terms. A tool has a server, a capability
+    its runs and successes. `id` is unique in its kind."""
 
     kind: Kind
     id: str
-    cosine: float
-    coverage: float
+    cosines: tuple[float, ...]
+    weights: Mapping[str, float]
+    server: str | None = None
+    runs: int = 0
+    successes: int = 0
 
 
 @dataclass(frozen=True)
@@ -30,19 +47,104 @@ class Ranked:
     score: float
 
 
-def score(candidate: Candidate) -> float:
-    """Combine meaning and words; common words raise the score and their absence does not lower it:
+def rank(
+    parts: Sequence[Part], candidates: Sequence[Candidate], min_score: float
+) -> Sequence[Ranked]:
+    """The candidates that reach `min_score`, best first; ties are ordered by kind and id.
 
-    s = c + (1 - c) * COVERAGE_WEIGHT * coverage, where c is the cosine, at least 0.
+    The order of `candidates` has no effect. `parts` begins with the whole intent.
     """
-    meaning = min(1.0, max(0.0, candidate.cosine))
-    return min(1.0, meaning + (1.0 - meaning) * COVERAGE_WEIGHT * candidate.coverage)
-
-
-def rank(candidates: Sequence[Candidate], min_score: float) -> Sequence[Ranked]:
-    """The candidates that reach `min_score`, best first; ties are ordered by kind and id."""
-    scored = [Ranked(found.kind, found.id, score(found)) for found in candidates]
+    rarity = rarities(parts, candidates)
+    fits = [_fits(at, part, candidates, rarity) for at, part in enumerate(parts)]
+    scored = [
+        Ranked(candidate.kind, candidate.id, with_reliability(score, candidate))
+        for candidate, score in zip(candidates, merged(fits), strict=True)
+    ]
     return sorted(
         (found for found in scored if found.score >= min_score),
         key=lambda found: (-found.score, found.kind, found.id),
     )
+
+
+def rarities(parts: Iterable[Part], candidates: Sequence[Candidate]) -> Mapping[str, float]:
+    """IDF of each term of the parts, among the candidates."""
+    total = len(candidates)
+    idf: dict[str, float] = {}
+    for term in {term for part in parts for term in part.terms}:
+        having = sum(candidate.weights.get(term, 0.0) > 0.0 for candidate in candidates)
+        idf[term] = math.log(1.0 + (total - having + 0.5) / (having + 0.5))
+    return idf
+
+
+def lexical(part: Part, weights: Mapping[str, float], rarity: Mapping[str, float]) -> float:
+    """Share in [0, 1] of the part's terms in a candidate, by rarity and weight."""
+    wanted = sum(rarity[term] for term in part.terms)
+    found = sum(rarity[term] * weights.get(term, 0.0) for term in part.terms)
+    return min(1.0, found / wanted) if wanted else 0.0
+
+
+def merged(fits: Sequence[Sequence[float]]) -> Sequence[float]:
+    """Merge the fits of the whole intent (first) and of its clauses, candidate by candidate.
+
+    score = (whole + max over clauses of fit * sqrt(strongest / clause's best)) / 2
+
+    The factor raises the clauses that nothing fits well towards the strongest one, so that each is
+    served; it keeps every score within the strongest fit.
+    """
+    whole, *clauses = fits
+    best = [max(fit, default=0.0) for fit in clauses]
+    strongest = max(best, default=0.0)
+    if strongest <= 0.0:
+        return whole
+    scales = [math.sqrt(strongest / each) if each > 0.0 else 0.0 for each in best]
+    return [
+        (
+            one
+            + max(
+                min(strongest, fit[at] * scale) for fit, scale in zip(clauses, scales, strict=True)
+            )
+        )
+        / 2.0
+        for at, one in enumerate(whole)
+    ]
+
+
+def with_reliability(score: float, candidate: Candidate) -> float:
+    """Lower the score of what fails and raise that of what succeeds; no runs leave it as it is.
+
+    The posterior mean of success relative to the prior's, weighed; a rise is a share of the
+    distance to 1.
+    """
+    prior = PRIOR_SUCCESSES / (PRIOR_SUCCESSES + PRIOR_FAILURES)
+    posterior = (candidate.successes + PRIOR_SUCCESSES) / (
+        candidate.runs + PRIOR_SUCCESSES + PRIOR_FAILURES
+    )
+    lift = RELIABILITY_WEIGHT * (posterior / prior - 1.0)
+    return score + ((1.0 - score) if lift > 0.0 else score) * lift
+
+
+def _fits(
+    at: int, part: Part, candidates: Sequence[Candidate], rarity: Mapping[str, float]
+) -> Sequence[float]:
+    """Fit in [0, 1] of each candidate with one part: the mean of meaning and words, with its
+    server's fit where that is higher."""
+    own = [
+        (min(1.0, max(0.0, each.cosines[at])) + lexical(part, each.weights, rarity)) / 2.0
+        for each in candidates
+    ]
+    servers = _server_fits(candidates, own)
+    return [
+        (fit + SERVER_WEIGHT * max(fit, servers.get(each.server, 0.0))) / (1.0 + SERVER_WEIGHT)
+        for each, fit in zip(candidates, own, strict=True)
+    ]
+
+
+def _server_fits(
+    candidates: Sequence[Candidate], fits: Sequence[float]
+) -> Mapping[str | None, float]:
+    tools: dict[str | None, list[float]] = defaultdict(list)
+    for each, fit in zip(candidates, fits, strict=True):
+        if each.server is not None:
+            tools[each.server].append(fit)
+    best = {server: sorted(own, reverse=True)[:SERVER_TOOLS] for server, own in tools.items()}
+    return {server: sum(own) / len(own) for server, own in best.items()}

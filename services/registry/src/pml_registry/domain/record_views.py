@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pml_analysis.typing.declarations import capability_signature, tool_signature
+from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.registry import CapabilityHit, DiscoveryHit, ToolHit
 from pml_common.contracts.tool import ToolDefinition
@@ -18,6 +20,7 @@ def description_of(record: CapabilityRecord) -> CapabilityDescription:
         code_hash=record.code_hash,
         description=record.description,
         parameters_schema=record.parameters_schema,
+        verified=record.verified,
     )
 
 
@@ -43,7 +46,7 @@ def _hits(
 
 
 def _tool_hit(tool: ToolDefinition, score: float) -> ToolHit:
-    """A tool with its schemas."""
+    """A tool with its schemas and signature."""
     return ToolHit(
         id=tool.tool_id,
         name=tool.name,
@@ -51,11 +54,12 @@ def _tool_hit(tool: ToolDefinition, score: float) -> ToolHit:
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
+        signature=tool_signature(tool),
     )
 
 
 def _capability_hit(record: CapabilityRecord, score: float) -> CapabilityHit:
-    """A capability with its parameters."""
+    """A capability with its parameters and signature."""
     return CapabilityHit(
         id=record.capability_id,
         name=record.name,
@@ -64,4 +68,5 @@ def _capability_hit(record: CapabilityRecord, score: float) -> CapabilityHit:
         parameters_schema=record.parameters_schema,
         tools_used=record.tools_used,
         usage=record.usage,
+        signature=capability_signature(callable_name(record.name), record.parameters_schema),
     )

@@ -8,9 +8,11 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
+from pml_common.contracts.gateway import OutputsObserved, ToolsListed
 from pml_common.contracts.learner import EdgesObserved, ObservedEdge
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import ToolDefinition, ToolId
+from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition, ToolId
+from pml_common.json_shapes import as_schema, merged
 
 _TOOL_ID: TypeAdapter[str] = TypeAdapter(ToolId)
 
@@ -28,10 +30,19 @@ class KnownTool:
 
 @dataclass(frozen=True)
 class KnownServer:
-    """A stored server: the time of its last list, and its tools by id."""
+    """A stored server: the time of its last list, its tools by id, and those in quarantine."""
 
     listed_at: datetime | None
     tools: Mapping[str, KnownTool]
+    quarantined: tuple[QuarantinedTool, ...] = ()
+
+
+@dataclass(frozen=True)
+class LearnedOutput:
+    """The shape of the results of a tool under one definition."""
+
+    definition_hash: str
+    shape: JsonObject
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,48 @@ def valid_tools(server: str, tools: Sequence[ToolDefinition]) -> tuple[ToolDefin
     """The server's own tools with valid ids; the last definition of each id."""
     own = (tool for tool in tools if tool.server == server and is_tool_id(tool.tool_id))
     return tuple({tool.tool_id: tool for tool in own}.values())
+
+
+def valid_quarantine(listed: ToolsListed) -> tuple[QuarantinedTool, ...]:
+    """The server's own tools in quarantine with valid ids, but for those that it lists as usable,
+    by name."""
+    usable = {tool.name for tool in listed.tools}
+    own = {
+        tool.name: tool
+        for tool in listed.quarantined
+        if tool.server == listed.server and is_tool_id(f"{tool.server}:{tool.name}")
+    }
+    return tuple(own[name] for name in sorted(own.keys() - usable))
+
+
+def widened(
+    observed: OutputsObserved,
+    tools: Mapping[str, KnownTool],
+    known: Mapping[str, LearnedOutput],
+) -> Mapping[str, LearnedOutput]:
+    """Return the outputs that a message makes wider than they are `known`, by tool id. What it says
+    of other definitions than those of the stored `tools` is of no concern."""
+    wider: dict[str, LearnedOutput] = {}
+    for output in observed.outputs:
+        tool_id = f"{observed.server}:{output.name}"
+        tool, before = tools.get(tool_id), wider.get(tool_id, known.get(tool_id))
+        if tool is None or tool.definition_hash != output.definition_hash:
+            continue
+        shape = output.result_schema
+        if before is not None and before.definition_hash == output.definition_hash:
+            shape = merged(before.shape, shape)
+        after = LearnedOutput(output.definition_hash, shape)
+        if after != before:
+            wider[tool_id] = after
+    return wider
+
+
+def with_output(tool: ToolDefinition, shape: JsonObject | None) -> ToolDefinition:
+    """Return a tool with what was learned of its results, where its server says nothing."""
+    schema = as_schema(shape or {})
+    if not schema or tool.output_schema is not None:
+        return tool
+    return tool.model_copy(update={"learned_output": schema})
 
 
 def is_outdated(listed_at: datetime | None, known: KnownServer) -> bool:

@@ -1,38 +1,74 @@
 """Handles `describe-capabilities`."""
 
 import logging
+from collections.abc import Sequence
 
+from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.registry import (
     CapabilityDescriptions,
     DescribeCapabilities,
     Reference,
 )
+from pml_registry.application.resolution import Resolution
 from pml_registry.domain.names import similar_references
-from pml_registry.ports import CapabilityStore
+from pml_registry.domain.record_views import description_of
+from pml_registry.domain.visibility import Viewer
+from pml_registry.ports import Described
 
 log = logging.getLogger(__name__)
 
 
 async def on_describe_capabilities(
-    query: DescribeCapabilities, capabilities: CapabilityStore
+    query: DescribeCapabilities, resolution: Resolution
 ) -> CapabilityDescriptions:
-    """Describe each referenced capability, listed or not; else suggest similar names."""
+    """Describe each referenced capability, listed or not; else suggest similar names. One that is
+    not what was signed is told to be refused, without its code."""
+    viewer, capabilities = Viewer(query.scope, query.principal), resolution.capabilities
     references = list(dict.fromkeys(query.references))
-    found = await capabilities.describe(query.scope, references)
-    names = await capabilities.names(query.scope) if len(found) < len(references) else ()
-    for reference, capability in found.items():
-        if reference in capability.aliases:
+    described = await capabilities.describe(viewer, references)
+    found = {reference: _described(reference, each) for reference, each in described.items()}
+    for reference, each in described.items():
+        if reference in each.description.aliases:
             log.warning(
                 "%s: %s was renamed to %s; use the new name",
                 query.scope,
                 reference,
-                capability.name,
+                each.description.name,
             )
+    for reference in references:
+        if reference not in found:
+            answer = await _resolved(viewer, reference, resolution)
+            found |= {reference: answer} if answer is not None else {}
+    names = await capabilities.names(query.scope) if len(found) < len(references) else ()
     return CapabilityDescriptions(
-        references=tuple(
-            Reference(reference=reference, capability=found[reference])
-            if reference in found
-            else Reference(reference=reference, near=tuple(similar_references(reference, names)))
-            for reference in references
-        )
+        references=tuple(found.get(each) or _unknown(each, names) for each in references)
     )
+
+
+def _described(reference: str, found: Described) -> Reference:
+    if found.refused is not None:
+        return Reference(reference=reference, refused=found.refused)
+    return Reference(reference=reference, capability=found.description)
+
+
+async def _resolved(viewer: Viewer, reference: str, resolution: Resolution) -> Reference | None:
+    """Describe a version that is selected, or what another scope shares."""
+    try:
+        if reference.isidentifier():
+            meant = await resolution.called(viewer, reference)
+        else:
+            meant = await resolution.resolve(viewer, reference)
+        if meant is None:
+            return None
+        record = meant.record
+        if meant.located.place != "project":
+            behaviour = await resolution.adopt(viewer, meant)
+            record = record.model_copy(update={"capability_id": behaviour})
+    except QueryFailed as failure:
+        is_refused = failure.code == "conflict"
+        return Reference(reference=reference, refused=failure.message) if is_refused else None
+    return Reference(reference=reference, capability=description_of(record))
+
+
+def _unknown(reference: str, names: Sequence[str]) -> Reference:
+    return Reference(reference=reference, near=tuple(similar_references(reference, names)))

@@ -1,7 +1,6 @@
 """Handles `execution-analyzed`."""
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 from pml_common.bus.errors import Rejected
@@ -12,9 +11,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.registry import CapabilityChanged
 from pml_registry.domain.admission import Admission, admit, candidate_names
 from pml_registry.domain.listing import ScopedCapability, StoredCapability
-from pml_registry.ports import CapabilityStore, CodeHashing, Embedder
-
-log = logging.getLogger(__name__)
+from pml_registry.ports import CapabilityStore, CodeHashing, Embedder, VersionRefused
 
 _CONSUMER = catalog.REGISTRY_ON_EXECUTION_ANALYZED.durable
 
@@ -44,15 +41,21 @@ async def on_execution_analyzed(
             elif capability in admitted:
                 again.append(analysis)
             elif found.capability is None or not _complete(analysis, found.capability):
-                facts[analysis.event_id] = await _admit(analysis, capabilities, embedder)
-                admitted.add(capability)
+                try:
+                    facts[analysis.event_id] = await _admit(
+                        analysis, found.capability, capabilities, embedder, hashing
+                    )
+                except VersionRefused as error:
+                    failed[analysis.event_id] = Rejected(str(error))
+                else:
+                    admitted.add(capability)
         pending = again
     return Handled(facts, failed)
 
 
 async def _admissible(
     analyses: Sequence[ExecutionAnalyzed], hashing: CodeHashing
-) -> tuple[Sequence[ExecutionAnalyzed], Mapping[UUID, Rejected]]:
+) -> tuple[Sequence[ExecutionAnalyzed], dict[UUID, Rejected]]:
     """Return the analyses of real runs whose code matches its hash, and the errors of others."""
     admissible: list[ExecutionAnalyzed] = []
     failed: dict[UUID, Rejected] = {}
@@ -69,9 +72,17 @@ async def _admissible(
 
 
 async def _admit(
-    analysis: ExecutionAnalyzed, capabilities: CapabilityStore, embedder: Embedder
+    analysis: ExecutionAnalyzed,
+    seen: StoredCapability | None,
+    capabilities: CapabilityStore,
+    embedder: Embedder,
+    hashing: CodeHashing,
 ) -> Sequence[Message]:
-    """Create a capability, or complete it."""
+    """Create a capability, or complete it. Its text is embedded before names are locked, as it will
+    be if nothing has changed since it was `seen`: others wait for the lock."""
+    shape = await hashing.shape_of(analysis.code) if seen is None else None
+    likely = admit(analysis, seen, ()).document
+    embedded = await embedder.embed([likely])
     async with capabilities.once(analysis.event_id, _CONSUMER) as transaction:
         if transaction.replayed is not None:
             return transaction.replayed
@@ -79,10 +90,10 @@ async def _admit(
         names = candidate_names(analysis, existing)
         taken = await transaction.taken(analysis.scope, names) if names else ()
         admission = admit(analysis, existing, taken)
-        _warn_of_refused_name(analysis, admission)
         if admission.altered:
-            embedded = await embedder.embed([admission.document])
-            await transaction.admit(analysis, admission, embedded)
+            if admission.document != likely:
+                embedded = await embedder.embed([admission.document])
+            await transaction.admit(analysis, admission, embedded, shape)
         return transaction.conclude(_messages(analysis, admission))
 
 
@@ -102,24 +113,7 @@ async def _verify_hash(analysis: ExecutionAnalyzed, hashing: CodeHashing) -> Non
 def _complete(analysis: ExecutionAnalyzed, existing: StoredCapability) -> bool:
     """Whether the analysis adds nothing to an existing capability: most runs are repeated, and need
     no transaction."""
-    if candidate_names(analysis, existing):
-        return False
-    admission = admit(analysis, existing, ())
-    if admission.altered:
-        return False
-    _warn_of_refused_name(analysis, admission)
-    return True
-
-
-def _warn_of_refused_name(analysis: ExecutionAnalyzed, admission: Admission) -> None:
-    if admission.refused_name:
-        log.warning(
-            "%s: capability %s stays %s: it is already named, or %s is taken",
-            analysis.scope,
-            analysis.capability.capability_id,
-            admission.name,
-            admission.refused_name,
-        )
+    return not admit(analysis, existing, ()).altered
 
 
 def _messages(analysis: ExecutionAnalyzed, admission: Admission) -> Sequence[CapabilityChanged]:

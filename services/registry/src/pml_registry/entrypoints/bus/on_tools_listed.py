@@ -9,8 +9,13 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.tool import ToolDefinition
-from pml_registry.domain.documents import tool_document
-from pml_registry.domain.tool_catalog import changes_in, is_outdated, valid_tools
+from pml_registry.domain.documents import tool_summary
+from pml_registry.domain.tool_catalog import (
+    changes_in,
+    is_outdated,
+    valid_quarantine,
+    valid_tools,
+)
 from pml_registry.ports import Embedder, ToolStore, Vector
 
 log = logging.getLogger(__name__)
@@ -21,7 +26,8 @@ _CONSUMER = catalog.REGISTRY_ON_TOOLS_LISTED.durable
 async def on_tools_listed(
     listed: ToolsListed, tools: ToolStore, embedder: Embedder
 ) -> Sequence[Message]:
-    """Replace the server's part of the tool catalog by its list; publish a change, if any.
+    """Replace the server's part of the tool catalog by its list, without its tools in quarantine;
+    publish a change, if any.
 
     Texts are embedded before the rows are locked. Raises Retryable if the rows changed meanwhile.
     """
@@ -34,6 +40,7 @@ async def on_tools_listed(
             len(listed.tools) - len(accepted),
             len(listed.tools),
         )
+    quarantined = valid_quarantine(listed)
     known = await tools.server(listed.scope, listed.server)
     model = await embedder.model()
     vectors = await _embed(changes_in(accepted, known.tools, model).saved, embedder)
@@ -46,12 +53,13 @@ async def on_tools_listed(
         change = changes_in(accepted, known.tools, model)
         if any(tool.tool_id not in vectors for tool in change.saved):
             raise Retryable(f"the tools of {listed.server} changed while they were embedded")
-        await transaction.replace(listed, change, vectors, model)
-        return transaction.conclude(_messages(listed) if change.visible else ())
+        await transaction.replace(listed, change, vectors, model, quarantined)
+        visible = change.visible or quarantined != known.quarantined
+        return transaction.conclude(_messages(listed) if visible else ())
 
 
 async def _embed(tools: Sequence[ToolDefinition], embedder: Embedder) -> dict[str, Vector]:
-    embedded = await embedder.embed([tool_document(tool) for tool in tools])
+    embedded = await embedder.embed([tool_summary(tool) for tool in tools])
     return {tool.tool_id: vector for tool, vector in zip(tools, embedded.vectors, strict=True)}
 
 

@@ -13,14 +13,19 @@ SELECT alias FROM capability_aliases WHERE org = $1 AND project = $2 AND alias =
 WITH made AS (
     INSERT INTO workflow_pattern (
         org, project, pattern_id, description, document, embedding, embedding_model,
-        code, code_hash, structure, parameters_schema, tools_used, created_by
+        code, code_hash, structure, parameters_schema, tools_used, created_by, terms, shape_hash,
+        makes_calls
     )
-    VALUES ($1, $2, $3, $4, $5, $6::real[]::vector, $7, $8, $9, $10, $11, $12, $13)
+    VALUES (
+        $1, $2, $3, $4, $5, $6::real[]::vector, $7, $8, $9, $10, $11, $12, $13, $14::jsonb, $15,
+        $16
+    )
     ON CONFLICT (org, project, pattern_id) DO UPDATE
     SET description = excluded.description,
         document = excluded.document,
         embedding = excluded.embedding,
         embedding_model = excluded.embedding_model,
+        terms = excluded.terms,
         updated_at = now()
     RETURNING org, project, pattern_id
 )
@@ -29,54 +34,78 @@ SELECT org, project, pattern_id
 FROM made
 ON CONFLICT DO NOTHING
 
--- name: keep-former-name
-INSERT INTO capability_aliases (org, project, alias, pattern_id, named_at)
-SELECT org, project, name, pattern_id, named_at
-FROM capability_records
-WHERE org = $1 AND project = $2 AND pattern_id = $3 AND name <> $4
-
--- name: name-capability
-INSERT INTO capability_records (org, project, pattern_id, name, namespace, action, hash)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
-ON CONFLICT (org, project, pattern_id) DO UPDATE
-SET name = excluded.name,
-    namespace = excluded.namespace,
-    action = excluded.action,
-    hash = excluded.hash,
-    named_at = now(),
-    updated_at = now()
-WHERE capability_records.name <> excluded.name
+-- name: create-record
+-- A record of its own, with a provisional name, for a behaviour that has none.
+WITH made AS (
+    INSERT INTO capability_records (org, project, record_id, latest, owner, name)
+    SELECT $1, $2, $4, 1, $5, $6
+    WHERE NOT EXISTS (
+        SELECT FROM capability_versions WHERE org = $1 AND project = $2 AND pattern_id = $3
+    )
+    RETURNING record_id
+), noted AS (
+    INSERT INTO capability_changes (
+        org, project, record_id, sequence, change, principal, version, pattern_id
+    )
+    SELECT $1, $2, record_id, 1, 'created', $5, 1, $3
+    FROM made
+)
+INSERT INTO capability_versions (org, project, record_id, number, pattern_id, created_by)
+SELECT $1, $2, record_id, 1, $3, $5
+FROM made
+RETURNING record_id, number
 
 -- name: hold-capability
-SELECT name, named, listed, description, tools_used, learning_revision
-FROM capability
+SELECT
+    name, named, listed, description, tools_used, learning_revision, true AS makes_calls,
+    false AS is_variant
+FROM capability_version
 WHERE org = $1 AND project = $2 AND pattern_id = $3
+ORDER BY named DESC, named_at, record_id
+LIMIT 1
 
 -- name: seen-capabilities
 -- Of each message its capability and what its handling stated, in their order; one row each,
 -- whatever there is.
 SELECT
-    inbox.facts, capability.name, capability.named, capability.listed, capability.description,
-    capability.tools_used, capability.learning_revision
+    inbox.facts, behaviour.name, behaviour.named, behaviour.listed, behaviour.description,
+    behaviour.tools_used, behaviour.learning_revision,
+    coalesce(pattern.makes_calls, true) AS makes_calls,
+    EXISTS (
+        SELECT
+        FROM offered_shapes offered
+        WHERE offered.org = seen.org AND offered.project = seen.project
+            AND offered.shape_hash = pattern.shape_hash
+            AND offered.pattern_id <> pattern.pattern_id
+    ) AS is_variant
 FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[])
     WITH ORDINALITY AS seen (message_id, org, project, pattern_id, place)
-LEFT JOIN capability USING (org, project, pattern_id)
+LEFT JOIN LATERAL (
+    SELECT name, named, listed, description, tools_used, learning_revision
+    FROM capability_version
+    WHERE org = seen.org AND project = seen.project AND pattern_id = seen.pattern_id
+    ORDER BY named DESC, named_at, record_id
+    LIMIT 1
+) AS behaviour ON true
+LEFT JOIN workflow_pattern pattern
+    ON pattern.org = seen.org AND pattern.project = seen.project
+    AND pattern.pattern_id = seen.pattern_id
 LEFT JOIN inbox ON inbox.message_id = seen.message_id AND inbox.consumer = $5
 ORDER BY seen.place
 
 -- name: learn-once
 -- Statistics of capabilities and the memory of their messages, in one statement. Returns the
--- messages that took effect; the others were handled, or their capability learned or was named,
--- since it was read.
+-- messages that took effect; the others were handled, or their capability learned or was named, or
+-- another of its shape was listed, since it was read.
 WITH learned AS (
     SELECT *
     FROM unnest(
-        $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::integer[], $6::double precision[],
-        $7::text[], $8::integer[], $9::boolean[], $10::integer[], $11::text[], $12::uuid[],
-        $13::text[]
+        $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::integer[], $6::integer[],
+        $7::double precision[], $8::text[], $9::integer[], $10::boolean[], $11::integer[],
+        $12::text[], $13::uuid[], $14::text[]
     ) AS learned (
-        org, project, pattern_id, usage_count, success_count, mean_duration_ms, learning,
-        learning_revision, listed, revision_before, name_before, message_id, facts
+        org, project, pattern_id, usage_count, success_count, success_streak, mean_duration_ms,
+        learning, learning_revision, listed, revision_before, name_before, message_id, facts
     )
 ), held AS (
     SELECT learned.message_id
@@ -87,17 +116,41 @@ WITH learned AS (
         AND usage.learning_revision = learned.revision_before
     WHERE EXISTS (
         SELECT
-        FROM capability_records AS record
-        WHERE record.org = learned.org AND record.project = learned.project
-            AND record.pattern_id = learned.pattern_id AND record.name = learned.name_before
+        FROM capability_versions AS version
+        JOIN capability_records AS record USING (org, project, record_id)
+        WHERE org = learned.org AND project = learned.project
+            AND version.pattern_id = learned.pattern_id AND record.name = learned.name_before
     )
     ORDER BY usage.org, usage.project, usage.pattern_id
     FOR UPDATE OF usage
-), noted AS (
-    INSERT INTO inbox (message_id, consumer, facts)
-    SELECT learned.message_id, $14::text, learned.facts::json
+), newly AS (
+    SELECT learned.message_id, org, project, pattern_id, pattern.shape_hash
     FROM learned
     JOIN held USING (message_id)
+    JOIN workflow_pattern AS pattern USING (org, project, pattern_id)
+    WHERE learned.listed AND NOT pattern.listed AND pattern.shape_hash IS NOT NULL
+), offered AS (
+    -- Waits for a concurrent listing of the same shape, and yields to it.
+    INSERT INTO offered_shapes (org, project, shape_hash, pattern_id)
+    SELECT org, project, shape_hash, pattern_id
+    FROM newly
+    ORDER BY org, project, shape_hash, pattern_id
+    ON CONFLICT DO NOTHING
+    RETURNING org, project, pattern_id
+), admitted AS (
+    SELECT message_id FROM held
+    EXCEPT
+    SELECT message_id
+    FROM newly
+    WHERE NOT EXISTS (SELECT FROM offered WHERE offered.pattern_id = newly.pattern_id
+            AND offered.org = newly.org AND offered.project = newly.project)
+        AND NOT EXISTS (SELECT FROM offered_shapes AS own WHERE own.pattern_id = newly.pattern_id
+            AND own.org = newly.org AND own.project = newly.project)
+), noted AS (
+    INSERT INTO inbox (message_id, consumer, facts)
+    SELECT learned.message_id, $15::text, learned.facts::json
+    FROM learned
+    JOIN admitted USING (message_id)
     ON CONFLICT DO NOTHING
     RETURNING message_id
 ), shown AS (
@@ -112,6 +165,7 @@ WITH learned AS (
 UPDATE capability_usage
 SET usage_count = learned.usage_count,
     success_count = learned.success_count,
+    success_streak = learned.success_streak,
     mean_duration_ms = learned.mean_duration_ms,
     learning = learned.learning::json,
     learning_revision = learned.learning_revision,
@@ -130,54 +184,67 @@ SET cache_policy = $4,
     cache_forced = $6,
     cache_revision = cache_revision + 1,
     updated_at = now()
-WHERE org = $1 AND project = $2 AND pattern_id = $3
+WHERE org = $1 AND project = $2 AND record_id = $3
     AND (cache_policy, cache_ttl_s, cache_forced) IS DISTINCT FROM ($4, $5::integer, $6)
 
--- name: capability-by-id
-SELECT * FROM capability WHERE org = $1 AND project = $2 AND pattern_id = $3
+-- name: versions-of-record
+SELECT number, created_at, tag, yanked_reason, pattern_id
+FROM capability_versions
+WHERE org = $1 AND project = $2 AND record_id = $3
+ORDER BY number
 
--- name: capability-by-name
-SELECT *
-FROM capability
-WHERE org = $1 AND project = $2
-    AND pattern_id = coalesce(
-        (SELECT pattern_id FROM capability_records
-            WHERE org = $1 AND project = $2 AND name = $3),
-        (SELECT pattern_id FROM capability_aliases
-            WHERE org = $1 AND project = $2 AND alias = $3)
-    )
+-- name: record-at-version
+SELECT * FROM capability_version WHERE org = $1 AND project = $2 AND record_id = $3 AND number = $4
 
 -- name: describe-capabilities
 -- $3 and $4: references and, beside each that is one, its id. A name that is meant as it stands
 -- goes before a callable one, that before one told apart by digits of the id.
-SELECT DISTINCT ON (asked.reference)
-    asked.reference, capability.pattern_id, capability.name, capability.aliases, capability.code,
-    capability.code_hash, capability.description, capability.parameters_schema
-FROM unnest($3::text[], $4::uuid[]) AS asked (reference, id)
-CROSS JOIN LATERAL (
-    SELECT pattern_id, 0 AS rank, created_at AS named_at
-    FROM workflow_pattern
-    WHERE org = $1 AND project = $2 AND pattern_id = asked.id
-    UNION ALL
-    SELECT pattern_id, 1, named_at
-    FROM capability_name
-    WHERE org = $1 AND project = $2 AND name = asked.reference
-    UNION ALL
-    SELECT pattern_id, 2, named_at
-    FROM capability_name
-    WHERE org = $1 AND project = $2 AND callable_name = asked.reference
-    UNION ALL
-    SELECT pattern_id, 3, named_at
-    FROM capability_name
-    WHERE org = $1 AND project = $2
-        AND callable_name = substring(asked.reference FROM '^(.*)_[0-9a-f]{4,32}$')
-        AND replace(pattern_id::text, '-', '')
-            LIKE '%' || substring(asked.reference FROM '_([0-9a-f]{4,32})$')
-) AS meant
-JOIN capability
+WITH meant AS (
+    SELECT DISTINCT ON (asked.reference) asked.reference, found.record_id, found.number
+    FROM unnest($3::text[], $4::uuid[]) AS asked (reference, id)
+    CROSS JOIN LATERAL (
+        SELECT record_id, latest AS number, 0 AS rank, named_at
+        FROM capability_records
+        WHERE org = $1 AND project = $2 AND record_id = asked.id
+        UNION ALL
+        SELECT record_id, version.number, 0, named_at
+        FROM capability_versions version
+        JOIN capability_records record USING (org, project, record_id)
+        WHERE org = $1 AND project = $2 AND version.pattern_id = asked.id
+        UNION ALL
+        SELECT record_id, record.latest, 1, called.named_at
+        FROM capability_name called
+        JOIN capability_records record USING (org, project, record_id)
+        WHERE org = $1 AND project = $2 AND called.name = asked.reference
+        UNION ALL
+        SELECT record_id, record.latest, 2, called.named_at
+        FROM capability_name called
+        JOIN capability_records record USING (org, project, record_id)
+        WHERE org = $1 AND project = $2 AND called.callable_name = asked.reference
+        UNION ALL
+        SELECT record.record_id, record.latest, 3, called.named_at
+        FROM capability_name called
+        JOIN capability_records record USING (org, project, record_id)
+        JOIN capability_versions version
+            ON version.org = $1 AND version.project = $2
+            AND version.record_id = called.record_id AND version.number = record.latest
+        WHERE record.org = $1 AND record.project = $2
+            AND called.callable_name = substring(asked.reference FROM '^(.*)_[0-9a-f]{4,32}$')
+            AND replace(version.pattern_id::text, '-', '')
+                LIKE '%' || substring(asked.reference FROM '_([0-9a-f]{4,32})$')
+    ) AS found
+    ORDER BY asked.reference, found.rank, found.named_at, found.record_id, found.number DESC
+)
+SELECT
+    meant.reference, capability.org, capability.project, capability.record_id, capability.number,
+    capability.pattern_id, capability.name, capability.aliases, capability.code,
+    capability.code_hash, capability.description, capability.parameters_schema,
+    capability.signature, capability.key_id, capability.success_streak
+FROM meant
+JOIN capability_version capability
     ON capability.org = $1 AND capability.project = $2
-    AND capability.pattern_id = meant.pattern_id
-ORDER BY asked.reference, meant.rank, meant.named_at, meant.pattern_id
+    AND capability.record_id = meant.record_id AND capability.number = meant.number
+WHERE capability.visibility <> 'private' OR $5::text IS NULL OR capability.owner = $5 OR $6
 
 -- name: capability-names
 SELECT name
@@ -190,10 +257,14 @@ LIMIT 500
 SELECT *
 FROM capability
 WHERE org = $1 AND project = $2 AND (listed OR $3)
+    AND (visibility <> 'private' OR $4::text IS NULL OR owner = $4)
 ORDER BY usage_count DESC, name COLLATE "C"
-LIMIT $4 OFFSET $5
+LIMIT $5 OFFSET $6
 
 -- name: count-capabilities
 SELECT count(*)
-FROM workflow_pattern
-WHERE org = $1 AND project = $2 AND (listed OR $3)
+FROM capability_records record
+JOIN capability_versions version USING (org, project, record_id)
+JOIN workflow_pattern pattern USING (org, project, pattern_id)
+WHERE org = $1 AND project = $2 AND version.number = record.latest AND (pattern.listed OR $3)
+    AND (record.visibility <> 'private' OR $4::text IS NULL OR record.owner = $4)

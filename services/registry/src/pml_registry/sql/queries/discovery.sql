@@ -5,76 +5,128 @@ SELECT nearest_tools($1, $2, $3, $4::real[]::vector, $5) AS id
 SELECT nearest_capabilities($1, $2, $3, $4::real[]::vector, $5) AS id
 
 -- name: weigh-tools
--- Any of the intent's words makes a candidate: its AND query with every & turned into |.
-WITH question AS (
+-- $3 ids of the nearest, $4 distinct terms, $5 and $6 the parts' numbers (from 1) and terms, $7 the
+-- number of candidates of each part by words, $8 how many of a term are read, the heaviest; $9 the
+-- model, $10 the parts' vectors.
+WITH posting AS (
+    SELECT asked.term, heaviest.id, heaviest.weight
+    FROM unnest($4::text[]) AS asked (term)
+    CROSS JOIN LATERAL (
+        SELECT found.id, found.weight
+        FROM search_term found
+        WHERE found.org = $1 AND found.project = $2 AND found.kind = 'tool'
+            AND found.term = asked.term
+        ORDER BY found.weight DESC, found.id DESC
+        LIMIT $8
+    ) AS heaviest
+),
+worded AS (
     SELECT
-        replace(plainto_tsquery('english', $4)::text, ' & ', ' | ')::tsquery AS any_word,
-        tsvector_to_array(to_tsvector('english', $4)) AS words
+        part.number, posting.id,
+        row_number() OVER (
+            PARTITION BY part.number ORDER BY sum(posting.weight) DESC, posting.id
+        ) AS place
+    FROM unnest($5::integer[], $6::text[]) AS part (number, term)
+    JOIN posting USING (term)
+    GROUP BY part.number, posting.id
 ),
 candidate AS (
-    SELECT near.tool_id FROM unnest($3::text[]) AS near (tool_id)
+    SELECT near.id FROM unnest($3::text[]) AS near (id)
     UNION
-    (
-        SELECT tool.tool_id
-        FROM tool_schema tool, question
-        WHERE tool.org = $1 AND tool.project = $2 AND tool.words @@ question.any_word
-        ORDER BY ts_rank(tool.words, question.any_word) DESC, tool.tool_id
-        LIMIT $7
-    )
+    SELECT id FROM worded WHERE place <= ($7::integer[])[number]
+),
+asked AS MATERIALIZED (
+    SELECT array_agg(part.vector::vector ORDER BY part.place) AS vectors
+    FROM unnest($10::text[]) WITH ORDINALITY AS part (vector, place)
 )
 SELECT
-    tool.tool_id AS id,
+    tool.tool_id AS id, tool.server,
+    ARRAY(
+        SELECT CASE
+            WHEN tool.embedding_model = $9 THEN 1 - (tool.embedding <=> part.vector) ELSE 0
+        END
+        FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
+        ORDER BY part.place
+    ) AS cosines,
     CASE
-        WHEN tool.embedding_model = $5 THEN 1 - (tool.embedding <=> $6::real[]::vector)
-        ELSE 0
-    END AS cosine,
-    (
-        SELECT count(*)::double precision / greatest(cardinality(question.words), 1)
-        FROM (
-            SELECT unnest(question.words)
-            INTERSECT
-            SELECT unnest(tsvector_to_array(tool.words))
-        ) AS shared
-    ) AS coverage
+        WHEN tool.terms IS NULL THEN ARRAY(
+            SELECT weighed.weight
+            FROM unnest($4) WITH ORDINALITY AS wanted (term, place)
+            LEFT JOIN weighed_terms(NULL, tool.document) AS weighed USING (term)
+            ORDER BY wanted.place
+        )
+        ELSE ARRAY(SELECT (tool.terms ->> wanted.term)::real FROM unnest($4) AS wanted (term))
+    END AS weights
 FROM candidate
-JOIN tool_schema tool USING (tool_id), question
+CROSS JOIN asked
+JOIN tool_schema tool ON tool.tool_id = candidate.id
 WHERE tool.org = $1 AND tool.project = $2
 
 -- name: weigh-capabilities
-WITH question AS (
+WITH posting AS (
+    SELECT asked.term, heaviest.id, heaviest.weight
+    FROM unnest($4::text[]) AS asked (term)
+    CROSS JOIN LATERAL (
+        SELECT found.id, found.weight
+        FROM search_term found
+        WHERE found.org = $1 AND found.project = $2 AND found.kind = 'capability'
+            AND found.term = asked.term
+        ORDER BY found.weight DESC, found.id DESC
+        LIMIT $8
+    ) AS heaviest
+),
+worded AS (
     SELECT
-        replace(plainto_tsquery('english', $4)::text, ' & ', ' | ')::tsquery AS any_word,
-        tsvector_to_array(to_tsvector('english', $4)) AS words
+        part.number, posting.id,
+        row_number() OVER (
+            PARTITION BY part.number ORDER BY sum(posting.weight) DESC, posting.id
+        ) AS place
+    FROM unnest($5::integer[], $6::text[]) AS part (number, term)
+    JOIN posting USING (term)
+    GROUP BY part.number, posting.id
 ),
 candidate AS (
-    SELECT near.id::uuid AS pattern_id FROM unnest($3::text[]) AS near (id)
+    SELECT near.id FROM unnest($3::text[]) AS near (id)
     UNION
-    (
-        SELECT pattern.pattern_id
-        FROM workflow_pattern pattern, question
-        WHERE pattern.org = $1 AND pattern.project = $2 AND pattern.listed
-            AND pattern.words @@ question.any_word
-        ORDER BY ts_rank(pattern.words, question.any_word) DESC, pattern.pattern_id
-        LIMIT $7
-    )
+    SELECT id FROM worded WHERE place <= ($7::integer[])[number]
+),
+asked AS MATERIALIZED (
+    SELECT array_agg(part.vector::vector ORDER BY part.place) AS vectors
+    FROM unnest($10::text[]) WITH ORDINALITY AS part (vector, place)
 )
 SELECT
-    pattern.pattern_id::text AS id,
+    pattern.pattern_id::text AS id, usage.usage_count, usage.success_count,
+    ARRAY(
+        SELECT CASE
+            WHEN pattern.embedding_model = $9 THEN 1 - (pattern.embedding <=> part.vector) ELSE 0
+        END
+        FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
+        ORDER BY part.place
+    ) AS cosines,
     CASE
-        WHEN pattern.embedding_model = $5 THEN 1 - (pattern.embedding <=> $6::real[]::vector)
-        ELSE 0
-    END AS cosine,
-    (
-        SELECT count(*)::double precision / greatest(cardinality(question.words), 1)
-        FROM (
-            SELECT unnest(question.words)
-            INTERSECT
-            SELECT unnest(tsvector_to_array(pattern.words))
-        ) AS shared
-    ) AS coverage
+        WHEN pattern.terms IS NULL THEN ARRAY(
+            SELECT weighed.weight
+            FROM unnest($4) WITH ORDINALITY AS wanted (term, place)
+            LEFT JOIN weighed_terms(NULL, pattern.document) AS weighed USING (term)
+            ORDER BY wanted.place
+        )
+        ELSE ARRAY(SELECT (pattern.terms ->> wanted.term)::real FROM unnest($4) AS wanted (term))
+    END AS weights
 FROM candidate
-JOIN workflow_pattern pattern USING (pattern_id), question
+CROSS JOIN asked
+JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.id::uuid
+JOIN capability_usage usage USING (org, project, pattern_id)
 WHERE pattern.org = $1 AND pattern.project = $2 AND pattern.listed
+    -- Of a record the latest version alone is found; $11: a private one by this principal, its
+    -- owner, alone.
+    AND EXISTS (
+        SELECT
+        FROM capability_versions version
+        JOIN capability_records record USING (org, project, record_id)
+        WHERE org = $1 AND project = $2 AND version.pattern_id = pattern.pattern_id
+            AND version.number = record.latest
+            AND (record.visibility <> 'private' OR $11::text IS NULL OR record.owner = $11)
+    )
 
 -- name: tools-by-id
 SELECT tool_id, definition
@@ -82,4 +134,25 @@ FROM tool_schema
 WHERE org = $1 AND project = $2 AND tool_id = ANY ($3)
 
 -- name: capabilities-by-id
-SELECT * FROM capability WHERE org = $1 AND project = $2 AND listed AND pattern_id = ANY ($3)
+SELECT *
+FROM capability
+WHERE org = $1 AND project = $2 AND listed AND pattern_id = ANY ($3)
+    AND (visibility <> 'private' OR $4::text IS NULL OR owner = $4)
+
+-- name: tools-judged
+SELECT tool_id, definition -> 'annotations' AS annotations
+FROM tool_schema
+WHERE org = $1 AND project = $2 AND tool_id = ANY ($3)
+
+-- name: capabilities-judged
+-- A behaviour may stand in several records: under all their names.
+SELECT
+    pattern.pattern_id::text AS id, pattern.tools_used,
+    ARRAY(
+        SELECT name.name
+        FROM capability_versions version
+        JOIN capability_name name USING (org, project, record_id)
+        WHERE org = $1 AND project = $2 AND version.pattern_id = pattern.pattern_id
+    ) AS names
+FROM workflow_pattern pattern
+WHERE org = $1 AND project = $2 AND pattern_id = ANY ($3)

@@ -1,0 +1,207 @@
+"""Dependencies between capabilities in memory; tested by the same suite as the Postgres store."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+from typing_extensions import override
+
+from pml_common.contracts.dependencies import Dependency, DependencyType, ListDependencies
+from pml_common.contracts.scope import Scope
+from pml_registry.adapters.memory_tables import DependencyRow, MemoryTables
+from pml_registry.domain.dependencies import (
+    Need,
+    NewDependency,
+    Peer,
+    Related,
+    ShownCall,
+    admit_dependency,
+    confidence_of,
+    cycle_closed,
+)
+from pml_registry.domain.tool_catalog import OBSERVED_FROM
+from pml_registry.ports.graph import Added, Counted, DependencyStore
+
+
+class MemoryDependencyStore(DependencyStore):
+    """Dependencies in shared in-memory tables."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self._rows = tables.dependencies
+
+    @override
+    async def add(self, scope: Scope, new: NewDependency) -> Added:
+        key = (scope, new.from_, new.to, new.type)
+        if key in self._rows:
+            return Added(self._dependency(*key), False, ())
+        cycle = admit_dependency(new, self._needs(scope))
+        self._rows[key] = DependencyRow(new.source, new.observed_count, new.confidence)
+        return Added(self._dependency(*key), True, cycle)
+
+    @override
+    async def remove(
+        self, scope: Scope, from_: UUID, to: UUID, type_: DependencyType | None
+    ) -> int:
+        found = [
+            key for key in self._rows if key[:3] == (scope, from_, to) and type_ in (None, key[3])
+        ]
+        for key in found:
+            del self._rows[key]
+        return len(found)
+
+    @override
+    async def page(
+        self, asked: ListDependencies, behaviour: UUID
+    ) -> tuple[Sequence[Dependency], int]:
+        found = [
+            each
+            for each in self._every(asked.scope, asked.principal)
+            if (asked.direction != "in" and each.from_capability_id == behaviour)
+            or (asked.direction != "out" and each.to_capability_id == behaviour)
+        ]
+        return found[asked.offset : asked.offset + asked.limit], len(found)
+
+    @override
+    async def counts(self, scope: Scope, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:
+        ends = Counter(end for key in self._rows if key[0] == scope for end in key[1:3])
+        return {each: ends[each] for each in behaviours}
+
+    @override
+    async def needs(
+        self, scope: Scope, behaviours: Sequence[UUID], limit: int
+    ) -> Mapping[UUID, Sequence[Dependency]]:
+        every = [each for each in self._every(scope, None) if each.edge_type in _NEEDS]
+        shown = [each for each in every if self._name(scope, each.to_capability_id, "")]
+        return {
+            behaviour: [each for each in shown if each.from_capability_id == behaviour][:limit]
+            for behaviour in behaviours
+        }
+
+    @override
+    async def count_calls(self, shown: Sequence[ShownCall], consumer: str) -> Counted:
+        missing = {
+            each.message_id
+            for each in shown
+            for end in (each.caller, each.called)
+            if (each.scope, end) not in self._tables.behaviours
+        }
+        ids = {each.message_id for each in shown} - missing
+        async with self._tables.inbox.batch_once(ids, consumer) as batch:
+            new = [each for each in shown if each.message_id in ids - batch.replayed.keys()]
+            made = [(each.scope, each.caller, each.called) for each in new if self._count(each)]
+        return Counted(missing, made)
+
+    def _count(self, call: ShownCall) -> bool:
+        """Count a call; return whether its edge is new."""
+        key = (call.scope, call.caller, call.called, "contains")
+        before = self._rows.get(key, DependencyRow("inferred", 0, 0.0))
+        count = before.observed_count + call.count
+        self._rows[key] = replace(
+            before,
+            source="observed" if count >= OBSERVED_FROM else before.source,
+            observed_count=count,
+            confidence=max(before.confidence, confidence_of(count)),
+            last_observed=datetime.now(UTC),
+        )
+        return before.confidence == 0.0
+
+    @override
+    async def cycle(self, scope: Scope, caller: UUID, called: UUID) -> Sequence[UUID]:
+        return cycle_closed(caller, called, self._needs(scope))
+
+    @override
+    async def peer(self, scope: Scope, behaviour: UUID) -> Peer | None:
+        row = self._tables.behaviours.get((scope, behaviour))
+        if row is None:
+            return None
+        record = row.record
+        return Peer(behaviour, record.description, frozenset(record.tools_used), record.listed)
+
+    @override
+    async def peers(self, scope: Scope, behaviours: Sequence[UUID]) -> Sequence[Peer]:
+        found = self._listed(scope)
+        return [found[each] for each in behaviours if each in found]
+
+    @override
+    async def peers_by_tools(self, scope: Scope, behaviour: UUID, limit: int) -> Sequence[Peer]:
+        one = self._tables.behaviours[scope, behaviour].record
+        sharing = [
+            each
+            for each in self._listed(scope).values()
+            if each.behaviour != behaviour and each.tools & {*one.tools_used}
+        ]
+        return sharing[:limit]
+
+    @override
+    async def relate(self, scope: Scope, behaviour: UUID, related: Sequence[Related]) -> int:
+        new = [
+            each
+            for each in related
+            if (scope, behaviour, each.to, each.type) not in self._rows
+            and (scope, each.to, behaviour, each.type) not in self._rows
+        ]
+        for each in new:
+            row = DependencyRow("inferred", 0, each.confidence)
+            self._rows[scope, behaviour, each.to, each.type] = row
+        return len(new)
+
+    def _listed(self, scope: Scope) -> Mapping[UUID, Peer]:
+        return {
+            each.capability_id: Peer(
+                each.capability_id, each.description, frozenset(each.tools_used)
+            )
+            for each in self._tables.latest(scope)
+            if each.listed
+        }
+
+    def _needs(self, scope: Scope) -> Sequence[Need]:
+        return [
+            Need(from_, to, row.source)
+            for (its_scope, from_, to, type_), row in self._rows.items()
+            if its_scope == scope and type_ in _NEEDS
+        ]
+
+    def _every(self, scope: Scope, principal: str | None) -> Sequence[Dependency]:
+        """All that a principal sees; a service, None, sees all."""
+        keys = [key for key in self._rows if key[0] == scope]
+        seen = [key for key in keys if all(self._name(scope, end, principal) for end in key[1:3])]
+        return sorted(
+            [self._dependency(*key) for key in seen],
+            key=lambda each: (
+                -each.confidence_score,
+                each.from_capability_id,
+                each.to_capability_id,
+                each.edge_type,
+            ),
+        )
+
+    def _dependency(self, scope: Scope, from_: UUID, to: UUID, type_: DependencyType) -> Dependency:
+        row = self._rows[scope, from_, to, type_]
+        return Dependency(
+            from_capability_id=from_,
+            from_name=self._name(scope, from_, None) or "",
+            to_capability_id=to,
+            to_name=self._name(scope, to, None) or "",
+            edge_type=type_,
+            edge_source=row.source,
+            observed_count=row.observed_count,
+            confidence_score=row.confidence,
+            created_at=row.created_at,
+            last_observed=row.last_observed,
+        )
+
+    def _name(self, scope: Scope, behaviour: UUID, principal: str | None) -> str | None:
+        """Return the name that the function `shown_name` of the schema gives."""
+        having = [each for each in self._tables.versions(scope) if each.capability_id == behaviour]
+        if not having:
+            return str(behaviour)
+        for each in having:
+            if principal is None or each.visibility != "private" or each.owner == principal:
+                return each.name
+        return None
+
+
+_NEEDS = ("contains", "dependency")

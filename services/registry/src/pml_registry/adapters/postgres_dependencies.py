@@ -1,0 +1,170 @@
+"""Dependencies between capabilities in Postgres, schema `registry`."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import asyncpg
+from typing_extensions import override
+
+from pml_common.contracts.dependencies import Dependency, DependencyType, ListDependencies
+from pml_common.contracts.scope import Scope
+from pml_common.storage.columns import columns, scope_columns, scope_of
+from pml_common.storage.pool import Connection, Pool, connection, snapshot, transaction
+from pml_common.storage.queries import load_queries
+from pml_registry.domain.dependencies import (
+    Need,
+    NewDependency,
+    Peer,
+    Related,
+    ShownCall,
+    admit_dependency,
+    cycle_closed,
+)
+from pml_registry.domain.tool_catalog import OBSERVED_FROM
+from pml_registry.ports.graph import Added, Counted, DependencyStore
+
+_SQL = load_queries("pml_registry")
+
+
+class PostgresDependencyStore(DependencyStore):
+    """Additions to a scope are made one after the other, under an advisory lock."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    @override
+    async def add(self, scope: Scope, new: NewDependency) -> Added:
+        where, ends = scope_columns(scope), (new.from_, new.to, new.type)
+        async with transaction(self._pool) as session:
+            await session.execute(_SQL["lock-dependencies"], *where)
+            row = await session.fetchrow(_SQL["one-dependency"], *where, *ends, None)
+            if row is not None:
+                return Added(_dependency(row), False, ())
+            cycle = admit_dependency(new, await _needs(session, scope))
+            values = (*ends, new.source, new.observed_count, new.confidence)
+            await session.execute(_SQL["add-dependency"], *where, *values)
+            made = await session.fetch(_SQL["one-dependency"], *where, *ends, None)
+        return Added(_dependency(made[0]), True, cycle)
+
+    @override
+    async def remove(
+        self, scope: Scope, from_: UUID, to: UUID, type_: DependencyType | None
+    ) -> int:
+        async with connection(self._pool) as session:
+            rows = await session.fetch(
+                _SQL["remove-dependencies"], *scope_columns(scope), from_, to, type_
+            )
+        return len(rows)
+
+    @override
+    async def page(
+        self, asked: ListDependencies, behaviour: UUID
+    ) -> tuple[Sequence[Dependency], int]:
+        wanted = (asked.direction != "in", asked.direction != "out")
+        where = (*scope_columns(asked.scope), behaviour, *wanted, asked.principal)
+        async with snapshot(self._pool) as session:
+            rows = await session.fetch(_SQL["list-dependencies"], *where, asked.limit, asked.offset)
+            total = await session.fetchval(_SQL["total-dependencies"], *where)
+        return [_dependency(row) for row in rows], total
+
+    @override
+    async def counts(self, scope: Scope, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:
+        async with connection(self._pool) as session:
+            rows = await session.fetch(
+                _SQL["count-dependencies"], *scope_columns(scope), list(behaviours)
+            )
+        return {row["id"]: row["total"] for row in rows}
+
+    @override
+    async def needs(
+        self, scope: Scope, behaviours: Sequence[UUID], limit: int
+    ) -> Mapping[UUID, Sequence[Dependency]]:
+        found: dict[UUID, list[Dependency]] = {each: [] for each in behaviours}
+        async with connection(self._pool) as session:
+            rows = await session.fetch(
+                _SQL["needs-of-each"], *scope_columns(scope), list(found), limit
+            )
+        for row in rows:
+            found[row["from_capability_id"]].append(_dependency(row))
+        return found
+
+    @override
+    async def count_calls(self, shown: Sequence[ShownCall], consumer: str) -> Counted:
+        rows = [
+            (each.message_id, *scope_columns(each.scope), each.caller, each.called, each.count)
+            for each in shown
+        ]
+        async with connection(self._pool) as session:
+            found = await session.fetch(
+                _SQL["count-calls"], *columns(rows, 6), consumer, OBSERVED_FROM
+            )
+        return Counted(
+            {row["message_id"] for row in found if row["message_id"] is not None},
+            [
+                (scope_of(row), row["called_from"], row["called"])
+                for row in found
+                if row["message_id"] is None
+            ],
+        )
+
+    @override
+    async def cycle(self, scope: Scope, caller: UUID, called: UUID) -> Sequence[UUID]:
+        async with connection(self._pool) as session:
+            return cycle_closed(caller, called, await _needs(session, scope))
+
+    @override
+    async def peer(self, scope: Scope, behaviour: UUID) -> Peer | None:
+        async with connection(self._pool) as session:
+            row = await session.fetchrow(_SQL["peer"], *scope_columns(scope), behaviour)
+        return None if row is None else _peer(row)
+
+    @override
+    async def peers(self, scope: Scope, behaviours: Sequence[UUID]) -> Sequence[Peer]:
+        async with connection(self._pool) as session:
+            rows = await session.fetch(_SQL["peers-by-id"], *scope_columns(scope), list(behaviours))
+        found = {row["pattern_id"]: _peer(row) for row in rows}
+        return [found[each] for each in behaviours if each in found]
+
+    @override
+    async def peers_by_tools(self, scope: Scope, behaviour: UUID, limit: int) -> Sequence[Peer]:
+        async with connection(self._pool) as session:
+            rows = await session.fetch(
+                _SQL["peers-by-tools"], *scope_columns(scope), behaviour, limit
+            )
+        return [_peer(row) for row in rows]
+
+    @override
+    async def relate(self, scope: Scope, behaviour: UUID, related: Sequence[Related]) -> int:
+        rows = [(each.to, each.type, each.confidence) for each in related]
+        async with connection(self._pool) as session:
+            made = await session.fetch(
+                _SQL["relate"], *scope_columns(scope), behaviour, *columns(rows, 3)
+            )
+        return len(made)
+
+
+async def _needs(session: Connection, scope: Scope) -> Sequence[Need]:
+    rows = await session.fetch(_SQL["needs"], *scope_columns(scope))
+    return [
+        Need(row["from_capability_id"], row["to_capability_id"], row["edge_source"]) for row in rows
+    ]
+
+
+def _peer(row: asyncpg.Record) -> Peer:
+    return Peer(row["pattern_id"], row["description"], frozenset(row["tools_used"]), row["listed"])
+
+
+def _dependency(row: asyncpg.Record) -> Dependency:
+    """Parse a row of `capability_dependency` with the names of its ends."""
+    return Dependency(
+        from_capability_id=row["from_capability_id"],
+        from_name=row["from_name"],
+        to_capability_id=row["to_capability_id"],
+        to_name=row["to_name"],
+        edge_type=row["edge_type"],
+        edge_source=row["edge_source"],
+        observed_count=row["observed_count"],
+        confidence_score=row["confidence_score"],
+        created_at=row["created_at"],
+        last_observed=row["last_observed"],
+    )

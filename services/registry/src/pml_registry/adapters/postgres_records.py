@@ -1,0 +1,261 @@
+"""Records in Postgres, as people and other scopes name them, and their changes."""
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+import asyncpg
+from typing_extensions import override
+
+from pml_common.contracts import ids
+from pml_common.contracts.callable_names import callable_name
+from pml_common.contracts.capability import Usage
+from pml_common.contracts.dns import QueryRecords, RecordSummary, VersionSummary
+from pml_common.contracts.references import Fqdn, ScopedName
+from pml_common.contracts.registry import CapabilityChanged
+from pml_common.contracts.scope import Scope
+from pml_common.storage.columns import columns, scope_columns, scope_of
+from pml_common.storage.pool import Pool, connection, transaction
+from pml_common.storage.queries import load_queries, storable
+from pml_registry.adapters.postgres_changes import (
+    add_change,
+    add_provisional_record,
+    copy_behaviour,
+    event_of,
+    holder_of,
+    made_by,
+    record_state,
+    save_state,
+)
+from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of
+from pml_registry.adapters.postgres_signatures import sign_version
+from pml_registry.domain.cursors import After
+from pml_registry.domain.globs import like_of
+from pml_registry.domain.names import fqdn_of
+from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
+from pml_registry.domain.visibility import Viewer, place_of
+from pml_registry.ports import VersionSigning
+from pml_registry.ports.records import (
+    ChangeRequest,
+    ForkRequest,
+    Located,
+    Made,
+    RecordStore,
+    Target,
+)
+
+_SQL = load_queries("pml_registry")
+
+
+class PostgresRecordStore(RecordStore):
+    """Changes in a scope are made one after the other, under the lock of its names."""
+
+    def __init__(self, pool: Pool, signing: VersionSigning) -> None:
+        self._pool = pool
+        self._signing = signing
+
+    @override
+    async def locate(self, viewer: Viewer, target: Target | str) -> Located | None:
+        where, who = scope_columns(viewer.scope), (viewer.principal, viewer.is_admin)
+        async with connection(self._pool) as session:
+            match target:
+                case UUID():
+                    row = await session.fetchrow(_SQL["locate-own-by-id"], *where, target, *who)
+                case ScopedName(scope, name):
+                    asked = str(name), *who, *scope_columns(scope), ""
+                    row = await session.fetchrow(_SQL["locate-in-scope"], *where, *asked)
+                case Fqdn(scope, name, digits):
+                    asked = str(name), *who, *scope_columns(scope), digits
+                    row = await session.fetchrow(_SQL["locate-in-scope"], *where, *asked)
+                case str():
+                    row = await session.fetchrow(_SQL["locate-shared"], *where, target, None)
+                case _:
+                    name = str(target)
+                    row = await session.fetchrow(_SQL["locate-own"], *where, name, *who)
+                    if row is None:
+                        called = callable_name(name), name
+                        row = await session.fetchrow(_SQL["locate-shared"], *where, *called)
+        if row is None:
+            return None
+        scope = scope_of(row)
+        return Located(scope, row["record_id"], place_of(viewer, scope), row["version"])
+
+    @override
+    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
+        async with connection(self._pool) as session:
+            rows = await session.fetch(
+                _SQL["summaries-of-versions"], *scope_columns(scope), record_id
+            )
+        return [_version_summary(row) for row in rows]
+
+    @override
+    async def query(
+        self, query: QueryRecords, after: After | None
+    ) -> tuple[Sequence[tuple[After, RecordSummary]], int]:
+        globs = [query.created_by, query.namespace, query.version_tag]
+        begin = (None, None, None) if after is None else (after.rank, after.name, after.record_id)
+        async with connection(self._pool) as session:
+            rows = await session.fetch(
+                _SQL["query-records"],
+                *scope_columns(query.scope),
+                query.principal,
+                query.is_admin,
+                query.reach,
+                *(None if glob is None else like_of(glob) for glob in globs),
+                None if query.text is None else like_of(f"*{query.text}*"),
+                list(query.tags),
+                query.visibility,
+                query.include_unlisted,
+                query.include_unnamed,
+                query.sort,
+                *begin,
+                query.limit + 1,
+            )
+        found = [_record_summary(row) for row in rows if row["record_id"] is not None]
+        return found, rows[0]["total"]
+
+    @override
+    async def history(
+        self, scope: Scope, record_id: UUID, before: int | None, limit: int
+    ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
+        where = (*scope_columns(scope), record_id, before, limit)
+        async with connection(self._pool) as session:
+            rows = await session.fetch(_SQL["read-history"], *where)
+        return [_stored_change(row) for row in rows]
+
+    @override
+    async def change(
+        self,
+        scope: Scope,
+        record_id: UUID,
+        request: ChangeRequest,
+        decide: Callable[[RecordState, str | None], Effect | Refused | None],
+    ) -> Made | Refused:
+        async with transaction(self._pool) as session:
+            await session.execute(_SQL["lock-names"], *scope_columns(scope))
+            made = await made_by(session, scope, request.request_id)
+            if made is not None:
+                return Made(made)
+            before = await record_state(session, scope, record_id)
+            holder = await holder_of(session, scope, request.name, record_id)
+            effect = decide(before, holder)
+            if effect is None:
+                return Made(record_id, changed=False)
+            if isinstance(effect, Refused):
+                return effect
+            await save_state(session, scope, before, effect.state, request.found_by)
+            event = await add_change(session, scope, effect, request.viewer, request.request_id)
+        return Made(record_id, event)
+
+    @override
+    async def fork(self, source: Located, request: ForkRequest) -> Made | Refused:
+        scope, by = request.viewer.scope, storable(request.viewer.principal or "")
+        async with transaction(self._pool) as session:
+            await session.execute(_SQL["lock-names"], *scope_columns(scope))
+            made = await made_by(session, scope, request.request_id)
+            if made is not None:
+                return Made(made)
+            record_id = ids.record_id(request.request_id)
+            holder = await holder_of(session, scope, str(request.name), record_id)
+            if holder is not None:
+                return Refused("conflict", f"{holder}: choose another name")
+            behaviour = await copy_behaviour(session, source, scope, keep_listed=True)
+            name = str(request.name), request.name.namespace, request.name.action
+            await session.execute(
+                _SQL["fork-record"],
+                *scope_columns(scope),
+                record_id,
+                by,
+                *name,
+                request.forked_from,
+                behaviour,
+            )
+            await sign_version(session, self._signing, scope, record_id, 1, behaviour)
+            state = await record_state(session, scope, record_id)
+            effect = Effect(state, "forked", 1, {"forked_from": request.forked_from})
+            event = await add_change(session, scope, effect, request.viewer, request.request_id)
+        return Made(record_id, event)
+
+    @override
+    async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:
+        async with transaction(self._pool) as session:
+            await session.execute(_SQL["lock-names"], *scope_columns(viewer.scope))
+            behaviour = await copy_behaviour(session, source, viewer.scope, keep_listed=False)
+            code_hash = await session.fetchval(
+                _SQL["hash-of-code"], *scope_columns(viewer.scope), behaviour
+            )
+            await add_provisional_record(
+                session, self._signing, viewer, behaviour, code_hash, origin
+            )
+        return behaviour
+
+    @override
+    async def unpublished(self, limit: int) -> Sequence[tuple[UUID, CapabilityChanged]]:
+        async with connection(self._pool) as session:
+            rows = await session.fetch(_SQL["unpublished-changes"], limit)
+        return [(row["request_id"], event_of(row)) for row in rows]
+
+    @override
+    async def mark_published(self, requests: Sequence[tuple[Scope, UUID]]) -> None:
+        said = [(*scope_columns(scope), request_id) for scope, request_id in requests]
+        async with connection(self._pool) as session:
+            await session.execute(_SQL["mark-published"], *columns(said, 3))
+
+
+def _usage(row: asyncpg.Record) -> Usage:
+    return Usage(
+        count=row["usage_count"],
+        success_count=row["success_count"],
+        mean_duration_ms=row["mean_duration_ms"],
+    )
+
+
+def _version_summary(row: asyncpg.Record) -> VersionSummary:
+    tag = tag_of(row)
+    return VersionSummary(
+        version=row["number"],
+        version_tag=None if tag is None else str(tag),
+        capability_id=row["pattern_id"],
+        code_hash=row["code_hash"],
+        change_summary=row["change_summary"],
+        created_by=row["created_by"],
+        created_at=row["created_at"],
+        yanked_reason=row["yanked_reason"],
+        usage=_usage(row),
+    )
+
+
+def _record_summary(row: asyncpg.Record) -> tuple[After, RecordSummary]:
+    tag, scope = tag_of(row), scope_of(row)
+    summary = RecordSummary(
+        record_id=row["record_id"],
+        fqdn=fqdn_of(scope, row["name"], row["record_id"]),
+        name=row["name"],
+        scope=scope,
+        owner=row["owner"],
+        visibility=row["visibility"],
+        tags=tuple(row["tags"]),
+        version=row["number"],
+        version_tag=None if tag is None else str(tag),
+        capability_id=row["pattern_id"],
+        description=row["description"],
+        listed=row["listed"],
+        usage=_usage(row),
+        created_by=row["created_by"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+    return After(row["rank"], row["name"], row["record_id"]), summary
+
+
+def _stored_change(row: asyncpg.Record) -> tuple[StoredChange, Sequence[str]]:
+    change = StoredChange(
+        sequence=row["sequence"],
+        change=row["change"],
+        principal=row["principal"],
+        at=row["at"],
+        version=row["version"],
+        tag=tag_of(row),
+        details=JSON_OBJECT.validate_json(row["details"]),
+    )
+    before = row["code_before"]
+    return change, () if before is None else (before, row["code_after"])

@@ -1,0 +1,105 @@
+"""Changes of records, and the messages about them."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from pml_common.bus.errors import BusError, QueryFailed
+from pml_common.contracts.base import Message
+from pml_common.contracts.display_names import BadName, parse_display_name
+from pml_common.contracts.dns import ChangeRecord, Fork, Rename
+from pml_common.contracts.scope import Scope
+from pml_registry.application.described import found_by
+from pml_registry.application.resolution import Meant, Resolution
+from pml_registry.domain.record_changes import Refused, change
+from pml_registry.domain.visibility import Viewer
+from pml_registry.ports import BehaviourTexts, Embedder, FoundBy, VersionRefused
+from pml_registry.ports.records import ChangeRequest, ForkRequest, Made, RecordStore
+
+log = logging.getLogger(__name__)
+
+_MOST_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class RecordService:
+    """Changes records, each change in one transaction and with one message."""
+
+    records: RecordStore
+    resolution: Resolution
+    embedder: Embedder
+    publish: Callable[[Message], Awaitable[object]]
+
+    async def change(self, viewer: Viewer, query: ChangeRecord) -> tuple[Meant, bool]:
+        """Make a change; return the record as it is then, a fork for a fork, and whether this
+        request has changed it. Raises QueryFailed and StorageUnavailable."""
+        meant = await self.resolution.resolve(viewer, query.reference)
+        made = await self._make(viewer, query, meant)
+        if isinstance(made, Refused):
+            raise QueryFailed(made.code, made.why)
+        scope = viewer.scope if isinstance(query.change, Fork) else meant.located.scope
+        if made.event is not None:
+            await self._say(scope, query.request_id, made.event)
+        # As a service: after a transfer its former owner may see it no more.
+        after = await self.resolution.resolve(Viewer(scope), str(made.record_id))
+        return after, made.changed
+
+    async def publish_overdue(self) -> None:
+        """Publish messages about changes whose process died before it did. Raises
+        StorageUnavailable."""
+        while overdue := await self.records.unpublished(_MOST_AT_ONCE):
+            said: list[tuple[Scope, UUID]] = []
+            for request_id, event in overdue:
+                try:
+                    await self.publish(event)
+                except BusError as error:
+                    log.warning("%s: a change is published later: %s", event.scope, error)
+                    break
+                said.append((event.scope, request_id))
+            await self.records.mark_published(said)
+            if len(said) < _MOST_AT_ONCE:
+                return
+
+    async def _make(self, viewer: Viewer, query: ChangeRecord, meant: Meant) -> Made | Refused:
+        located, wanted = meant.located, query.change
+        if isinstance(wanted, Fork):
+            try:
+                name = parse_display_name(wanted.name)
+            except BadName as error:
+                return Refused("invalid", str(error))
+            origin = f"{meant.record.fqdn}@{meant.record.version}"
+            request = ForkRequest(query.request_id, viewer, name, origin)
+            try:
+                return await self.records.fork(located, request)
+            except VersionRefused as error:
+                return Refused("conflict", str(error))
+        if located.place != "project":
+            return Refused(
+                "conflict",
+                f"{meant.record.fqdn} belongs to {located.scope}: fork it to have one of your own",
+            )
+        name = wanted.name if isinstance(wanted, Rename) else None
+        described = None if name is None else await self._found_by(name, meant)
+        return await self.records.change(
+            located.scope,
+            located.record_id,
+            ChangeRequest(query.request_id, viewer, name, described),
+            lambda state, holder: change(state, wanted, meant.selector, viewer, holder),
+        )
+
+    async def _found_by(self, name: str, meant: Meant) -> FoundBy:
+        record = meant.record
+        texts = BehaviourTexts(
+            name, record.description, record.tools_used, record.parameters_schema
+        )
+        return await found_by(name, texts, self.embedder)
+
+    async def _say(self, scope: Scope, request_id: UUID, event: Message) -> None:
+        """Publish the message at once; if that fails, it is published later."""
+        try:
+            await self.publish(event)
+        except BusError as error:
+            log.warning("%s: a change is published later: %s", scope, error)
+        else:
+            await self.records.mark_published([(scope, request_id)])

@@ -1,0 +1,127 @@
+"""Handles the queries of the capability DNS about records."""
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.capability import Usage
+from pml_common.contracts.dns import (
+    ChangedRecord,
+    ChangeRecord,
+    DnsQuery,
+    History,
+    LookupRecord,
+    QueryRecords,
+    ReadHistory,
+    RecordPage,
+    ResolvedName,
+    VersionSummary,
+    Whois,
+    WhoisRecord,
+)
+from pml_registry.application.record_service import RecordService
+from pml_registry.application.resolution import Resolution
+from pml_registry.domain.cursors import (
+    BadCursor,
+    decode_after,
+    decode_sequence,
+    encode_after,
+    encode_sequence,
+)
+from pml_registry.domain.history import history_entry
+from pml_registry.domain.visibility import Viewer
+from pml_registry.ports.records import RecordStore
+
+
+async def on_lookup_record(query: LookupRecord, resolution: Resolution) -> ResolvedName:
+    """Resolve a reference. Raises QueryFailed `not_found` or `invalid`."""
+    meant = await resolution.resolve(_viewer(query), query.reference)
+    record = meant.record
+    return ResolvedName(
+        reference=query.reference,
+        fqdn=record.fqdn,
+        name=record.name,
+        record_id=record.record_id,
+        capability_id=record.capability_id,
+        scope=record.scope,
+        found_in=meant.located.place,
+        version=record.version,
+        version_tag=record.version_tag,
+        notices=record.notices,
+    )
+
+
+async def on_whois_record(
+    query: WhoisRecord, resolution: Resolution, records: RecordStore
+) -> Whois:
+    """Return all that is known of a record. Raises QueryFailed `not_found` or `invalid`."""
+    meant = await resolution.resolve(_viewer(query), query.reference)
+    record = meant.record
+    versions = tuple(await records.versions_of(record.scope, record.record_id))
+    return Whois(
+        fqdn=record.fqdn,
+        found_in=meant.located.place,
+        record=record,
+        usage=_total(versions),
+        versions=versions,
+        notices=record.notices,
+    )
+
+
+async def on_query_records(query: QueryRecords, records: RecordStore) -> RecordPage:
+    """Return a page of the records that match. Raises QueryFailed `invalid` for a foreign
+    cursor."""
+    try:
+        after = None if query.cursor is None else decode_after(query.cursor)
+    except BadCursor as error:
+        raise QueryFailed("invalid", str(error)) from error
+    found, total = await records.query(query, after)
+    page = found[: query.limit]
+    is_last = len(found) <= query.limit
+    return RecordPage(
+        records=tuple(summary for _, summary in page),
+        total=total,
+        next_cursor=None if is_last else encode_after(page[-1][0]),
+    )
+
+
+async def on_read_history(
+    query: ReadHistory, resolution: Resolution, records: RecordStore
+) -> History:
+    """Return a page of a record's changes. Raises QueryFailed `not_found` or `invalid`."""
+    try:
+        before = None if query.cursor is None else decode_sequence(query.cursor)
+    except BadCursor as error:
+        raise QueryFailed("invalid", str(error)) from error
+    record = (await resolution.resolve(_viewer(query), query.reference)).record
+    found = await records.history(record.scope, record.record_id, before, query.limit + 1)
+    page = found[: query.limit]
+    is_last = len(found) <= query.limit
+    return History(
+        record_id=record.record_id,
+        fqdn=record.fqdn,
+        name=record.name,
+        entries=tuple(history_entry(record.name, change, codes) for change, codes in page),
+        next_cursor=None if is_last else encode_sequence(page[-1][0].sequence),
+        notices=record.notices,
+    )
+
+
+async def on_change_record(query: ChangeRecord, service: RecordService) -> ChangedRecord:
+    """Change a record. Raises QueryFailed `not_found`, `invalid` or `conflict`."""
+    after, changed = await service.change(_viewer(query), query)
+    record = after.record
+    return ChangedRecord(fqdn=record.fqdn, record=record, changed=changed, notices=record.notices)
+
+
+def _viewer(query: DnsQuery) -> Viewer:
+    return Viewer(query.scope, query.principal, query.is_admin)
+
+
+def _total(versions: tuple[VersionSummary, ...]) -> Usage:
+    """The use of all versions; versions with the same code have the same."""
+    of_code = {version.capability_id: version.usage for version in versions}.values()
+    count = sum(usage.count for usage in of_code)
+    return Usage(
+        count=count,
+        success_count=sum(usage.success_count for usage in of_code),
+        mean_duration_ms=sum(usage.count * usage.mean_duration_ms for usage in of_code)
+        / (count or 1),
+    )

@@ -8,6 +8,8 @@ from pml_common.storage.schema import open_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.ports import Embedder
+from services.registry.tests.support.builders import SIMILAR_HASH, analysed
+from services.registry.tests.support.curation_driver import CurationDriver
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores, memory_stores, postgres_stores
 
@@ -40,3 +42,20 @@ async def embedder() -> AsyncGenerator[Embedder]:
 def registry(stores: Stores, embedder: Embedder) -> StoreDriver:
     """Drives the handlers on each kind of store."""
     return StoreDriver(stores, embedder)
+
+
+@pytest.fixture
+def curation(stores: Stores, embedder: Embedder) -> CurationDriver:
+    """Drives the handlers of curation on each kind of store."""
+    return CurationDriver(stores, embedder)
+
+
+@pytest.fixture
+async def known(registry: StoreDriver) -> StoreDriver:
+    """One record, `fs:ensure`, with two versions."""
+    await registry.named("fs:ensure", analysed())
+    better = analysed(SIMILAR_HASH, intent="make sure")
+    await registry.reserve("fs:ensure", better, update=True, tag="v1.1.0")
+    await registry.settle(better)
+    registry.published.clear()
+    return registry

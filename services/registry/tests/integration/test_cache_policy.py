@@ -27,7 +27,7 @@ async def reading(registry: StoreDriver, stores: Stores, embedder: Embedder) -> 
     reads = ToolAnnotations(read_only=True)
     tools = [tool(one).model_copy(update={"annotations": reads}) for one in ("fs:stat", "fs:read")]
     await on_tools_listed(listed(*tools), stores.tools, embedder)
-    await registry.analysed(analysed(name="fs:look"))
+    await registry.named("fs:look", analysed())
     return registry
 
 
@@ -68,14 +68,14 @@ async def test_naming_and_learning_keep_the_policy(registry: StoreDriver) -> Non
     await registry.analysed(analysed())
     unnamed = await registry.resolve("unnamed_a7f3")
     chosen = await registry.set_cache(str(unnamed.capability_id), FORCED)
-    await registry.analysed(analysed(name="fs:look"))
+    await registry.named("fs:look", analysed())
     await registry.learned(learning_update(1))
     renamed = await registry.resolve("fs:look")
     assert (renamed.cache, renamed.usage.count) == (chosen.cache, 1)
 
 
 async def test_a_capability_with_effects_is_cached_only_with_force(registry: StoreDriver) -> None:
-    await registry.analysed(analysed(name="fs:look"))
+    await registry.named("fs:look", analysed())
     with pytest.raises(QueryFailed, match="fs:stat, fs:read, which are not marked") as refused:
         await registry.set_cache("fs:look", MEMOIZE)
     assert refused.value.code == "conflict"

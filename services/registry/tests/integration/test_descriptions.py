@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from pml_common.contracts import ids
-from pml_common.contracts.callable_names import callable_name, suffixed
+from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.registry import DescribeCapabilities
 from services.registry.tests.support.builders import (
     ELSEWHERE,
@@ -23,13 +23,13 @@ OTHER_ID = ids.capability_id(SCOPE, OTHER_HASH)
 
 
 async def test_a_description_has_what_callers_need(registry: StoreDriver) -> None:
-    analysis = analysed(name="fs:ensure_file", intent="make sure")
-    await registry.analysed(analysis)
+    analysis = analysed(intent="make sure")
+    await registry.named("fs:ensure_file", analysis)
     (answer,) = await registry.describe("fs_ensure_file")
     found = answer.capability
     assert found is not None
     assert (answer.reference, answer.near) == ("fs_ensure_file", ())
-    assert (found.capability_id, found.name, found.aliases) == (ID, "fs:ensure_file", ())
+    assert (found.capability_id, found.name, found.aliases) == (ID, "fs:ensure_file", (UNNAMED,))
     assert (found.code, found.code_hash) == (analysis.code, HASH)
     assert (found.description, found.parameters_schema) == (
         "make sure",
@@ -50,7 +50,7 @@ REFERENCES = [
 @pytest.mark.parametrize("reference", REFERENCES)
 async def test_every_reference_resolves_to_it(registry: StoreDriver, reference: str) -> None:
     await registry.analysed(analysed())
-    await registry.analysed(analysed(name="fs:ensure"))
+    await registry.named("fs:ensure", analysed())
     assert await registry.resolved_name(reference) == "fs:ensure"
 
 
@@ -58,15 +58,15 @@ async def test_every_reference_resolves_to_it(registry: StoreDriver, reference: 
     "reference", ["fs:ensur", "Fs_ensure", "fs_ensure_0000", "_ensure", "fs_ensure_", str(OTHER_ID)]
 )
 async def test_no_other_reference_resolves_to_it(registry: StoreDriver, reference: str) -> None:
-    await registry.analysed(analysed(name="fs:ensure"))
+    await registry.named("fs:ensure", analysed())
     assert await registry.resolved_name(reference) is None
 
 
 async def test_several_are_described_once_each_in_the_requested_order(
     registry: StoreDriver,
 ) -> None:
-    await registry.analysed(analysed(name="fs:ensure"))
-    await registry.analysed(analysed(OTHER_HASH, name="fs:tidy"))
+    await registry.named("fs:ensure", analysed())
+    await registry.named("fs:tidy", analysed(OTHER_HASH))
     answers = await registry.describe("fs_tidy", "fs:gone", "fs:ensure", "fs_tidy")
     assert [(one.reference, one.capability and one.capability.name) for one in answers] == [
         ("fs_tidy", "fs:tidy"),
@@ -76,24 +76,11 @@ async def test_several_are_described_once_each_in_the_requested_order(
     assert await registry.describe() == ()
 
 
-async def test_of_two_with_one_callable_name_the_one_named_first_is_resolved(
-    registry: StoreDriver,
-) -> None:
-    await registry.analysed(analysed())  # older, but named later
-    await registry.analysed(analysed(OTHER_HASH, name="a:b_c"))
-    await registry.analysed(analysed(name="a-b:c"))
-    assert await registry.resolved_name("a_b_c") == "a:b_c"
-    assert await registry.resolved_name(suffixed("a:b_c", OTHER_ID)) == "a:b_c"
-    assert await registry.resolved_name(suffixed("a-b:c", ID)) == "a-b:c"
-    assert await registry.resolved_name(suffixed("a-b:c", ID, 9)) == "a-b:c"
-    assert await registry.resolved_name("a-b:c") == "a-b:c"
-
-
 async def test_an_exact_name_is_preferred_to_one_with_digits(
     registry: StoreDriver,
 ) -> None:
-    await registry.analysed(analysed(name="a:b"))
-    await registry.analysed(analysed(OTHER_HASH, name=f"a:b_{ID.hex[-4:]}"))
+    await registry.named("a:b", analysed())
+    await registry.named(f"a:b_{ID.hex[-4:]}", analysed(OTHER_HASH))
     assert await registry.resolved_name(f"a_b_{ID.hex[-4:]}") == f"a:b_{ID.hex[-4:]}"
     assert await registry.resolved_name(f"a_b_{ID.hex[-5:]}") == "a:b"
 
@@ -102,7 +89,7 @@ async def test_a_former_name_resolves_with_a_warning(
     registry: StoreDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     await registry.analysed(analysed())
-    await registry.analysed(analysed(name="fs:ensure"))
+    await registry.named("fs:ensure", analysed())
     with caplog.at_level(logging.WARNING):
         (answer,) = await registry.describe(UNNAMED)
     assert answer.capability is not None
@@ -112,7 +99,7 @@ async def test_a_former_name_resolves_with_a_warning(
 
 
 async def test_similar_names_are_returned_in_the_requested_form(registry: StoreDriver) -> None:
-    await registry.analysed(analysed(name="fs:ensure_file"))
+    await registry.named("fs:ensure_file", analysed())
     by_name, callable_, neither = await registry.describe("fs:ensure_fil", "fs_ensure_fil", "zzz")
     assert (by_name.near, callable_.near) == (("fs:ensure_file",), ("fs_ensure_file",))
     assert neither.near == ()
@@ -121,7 +108,7 @@ async def test_similar_names_are_returned_in_the_requested_form(registry: StoreD
 async def test_another_scope_gets_the_same_answer_as_for_unknown_names(
     registry: StoreDriver,
 ) -> None:
-    await registry.analysed(analysed(name="fs:ensure"))
+    await registry.named("fs:ensure", analysed())
     hidden = await registry.describe("fs_ensure", "fs:ensure", str(ID), scope=ELSEWHERE)
     nobodys = await registry.describe("no_body", "no:body", str(OTHER_ID), scope=ELSEWHERE)
     assert [(one.capability, one.near) for one in hidden] == [(None, ())] * 3
@@ -130,7 +117,7 @@ async def test_another_scope_gets_the_same_answer_as_for_unknown_names(
 
 @pytest.mark.parametrize("name", ["a:b", "a-b-c:d_e", "x9:y_0"])
 async def test_both_kinds_of_store_follow_the_shared_rule(registry: StoreDriver, name: str) -> None:
-    await registry.analysed(analysed(name=name))
+    await registry.named(name, analysed())
     assert await registry.resolved_name(callable_name(name)) == name
 
 

@@ -4,23 +4,30 @@ from collections.abc import Sequence
 
 import pytest
 
+from pml_common.contracts.decision import Policy, PolicyRule
+from pml_common.contracts.dns import SetVisibility
 from pml_common.contracts.registry import CapabilityHit, Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
-from pml_registry.entrypoints.bus.on_discover import MAX_CANDIDATES, on_discover
-from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
+from pml_common.contracts.tool import JsonObject
+from pml_registry.domain.documents import tool_terms
+from pml_registry.domain.intents import WHOLE_CANDIDATES
+from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import Embedded, Embedder
 from services.registry.tests.support.builders import (
+    AUTHOR,
     ELSEWHERE,
+    HASH,
     OTHER_HASH,
     SCOPE,
-    TrustedHashes,
+    SIMILAR_HASH,
     analysed,
     learning_update,
     listed,
     tool,
 )
+from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
 
 READ = tool("fs:read_text", "Returns the content of one file.")
@@ -32,10 +39,10 @@ async def filled(stores: Stores, embedder: Embedder) -> Stores:
     """Two tools, a listed capability that shows files, an unlisted one that draws."""
     await on_tools_listed(listed(READ), stores.tools, embedder)
     await on_tools_listed(listed(WEATHER, server="weather"), stores.tools, embedder)
-    shows = analysed(name="fs:show", intent="show one file to a person", tools=["fs:read_text"])
-    draws = analysed(OTHER_HASH, name="art:draw", intent="draw one file as art", tools=[])
-    for analysis in (shows, draws):
-        await on_execution_analyzed([analysis], stores.capabilities, embedder, TrustedHashes())
+    shows = analysed(intent="show one file to a person", tools=["fs:read_text"])
+    draws = analysed(OTHER_HASH, intent="draw one file as art", tools=[])
+    await StoreDriver(stores, embedder).named("fs:show", shows)
+    await StoreDriver(stores, embedder).analysed(draws)
     await on_learning_updated([learning_update()], stores.capabilities)
     return stores
 
@@ -75,11 +82,59 @@ async def test_a_hit_has_what_a_call_needs(filled: Stores, embedder: Embedder) -
     assert (shown.usage.count, shown.parameters_schema) == (1, analysed().parameters_schema)
 
 
+async def test_a_hit_shows_how_a_program_calls_it(filled: Stores, embedder: Embedder) -> None:
+    page = await _discover(filled, embedder, "show file content", limit=2)
+    signatures = {hit.name: " ".join(hit.signature.split()) for hit in page.hits}
+    assert signatures == {
+        "read_text": "mcp.fs.read_text(args?: { [key: string]: any }): Promise<any>",
+        "fs:show": r"capabilities.fs_show(args?: { "
+        r'/** (default "a\u0000b") */ path?: unknown; }): Promise<any>',
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "left"),
+    [
+        ("fs:*", ["forecast"]),
+        ("cap:fs:show", ["forecast", "read_text"]),
+        ("nothing:*", ["forecast", "fs:show", "read_text"]),
+    ],
+)
+async def test_what_a_policy_denies_is_neither_found_nor_counted(
+    filled: Stores, embedder: Embedder, pattern: str, left: list[str]
+) -> None:
+    policy = Policy(rules=(PolicyRule(pattern=pattern, verdict="deny"),))
+    page = await _discover(filled, embedder, "show file content", policy=policy)
+    assert (sorted(hit.name for hit in page.hits), page.total) == (left, len(left))
+
+
+async def test_a_policy_is_applied_before_pages_are_cut(filled: Stores, embedder: Embedder) -> None:
+    policy = Policy(rules=(PolicyRule(pattern="fs:read_text", verdict="deny"),))
+    page = await _discover(filled, embedder, "show file content", policy=policy, limit=1)
+    assert ([hit.name for hit in page.hits], page.total) == (["forecast"], 1)
+
+
 async def test_a_capability_that_never_succeeded_is_not_found(
     filled: Stores, embedder: Embedder
 ) -> None:
-    page = await _discover(filled, embedder, "draw one file as art")
-    assert "art:draw" not in [hit.name for hit in page.hits]
+    intent = "draw one file as art"
+    page = await _discover(filled, embedder, intent)
+    assert intent not in [hit.description for hit in page.hits]
+
+
+async def test_of_a_record_the_latest_version_alone_is_found(
+    filled: Stores, embedder: Embedder
+) -> None:
+    driver = StoreDriver(filled, embedder)
+    better = analysed(SIMILAR_HASH, intent="show one file to everybody", tools=["fs:read_text"])
+    await driver.reserve("fs:show", better, update=True)
+    await driver.settle(better)
+    page = await _discover(filled, embedder, "show one file to a person", type="capability")
+    assert [(hit.name, hit.description) for hit in page.hits] == [
+        ("fs:show", "show one file to everybody")
+    ]
+    assert page.total == 1
+    assert await driver.names(unlisted=False) == ["fs:show"]
 
 
 @pytest.mark.parametrize(
@@ -134,17 +189,65 @@ async def test_vectors_of_another_model_are_not_compared(
     page = await _discover(filled, Newer(), "content", min_score=0.01)
     (hit,) = page.hits
     assert hit.name == "read_text"
-    assert hit.score == pytest.approx(0.3)
+    assert hit.score == pytest.approx(tool_terms(READ)["content"] / 2)
 
 
 async def test_a_small_scope_finds_its_own_among_many_of_a_large_one(
     stores: Stores, embedder: Embedder
 ) -> None:
-    many = [tool(f"fs:t{number}", "file content") for number in range(3 * MAX_CANDIDATES)]
+    many = [tool(f"fs:t{number}", "file content") for number in range(3 * WHOLE_CANDIDATES)]
     await on_tools_listed(listed(*many), stores.tools, embedder)
     theirs = listed(tool("fs:read", "something else"), scope=ELSEWHERE)
     await on_tools_listed(theirs, stores.tools, embedder)
     page = await _discover(stores, embedder, "file content", scope=ELSEWHERE)
     assert [hit.name for hit in page.hits] == ["read"]
     page = await _discover(stores, embedder, "file content", limit=5)
-    assert (len(page.hits), page.total >= MAX_CANDIDATES) == (5, True)
+    assert (len(page.hits), page.total >= WHOLE_CANDIDATES) == (5, True)
+
+
+async def test_every_clause_of_a_compound_intent_is_served(
+    stores: Stores, embedder: Embedder
+) -> None:
+    reads = [tool(f"fs:read_{n}", f"Returns a text file, way {n}.") for n in range(5)]
+    await on_tools_listed(listed(*reads), stores.tools, embedder)
+    await on_tools_listed(listed(WEATHER, server="weather"), stores.tools, embedder)
+    whole = "returns a text file, way 1, and tells a city"
+    page = await _discover(stores, embedder, whole, limit=2)
+    assert {hit.name for hit in page.hits} == {"read_1", "forecast"}
+
+
+async def test_a_tool_is_found_by_a_word_of_its_parameters(
+    stores: Stores, embedder: Embedder
+) -> None:
+    schema: JsonObject = {"properties": {"latitude": {"type": "number"}}}
+    spot = tool("geo:spot", "Shows a place.").model_copy(update={"input_schema": schema})
+    plain = tool("geo:mark", "Shows a place.")
+    await on_tools_listed(listed(plain, spot, server="geo"), stores.tools, embedder)
+    page = await _discover(stores, embedder, "place by latitude")
+    assert [hit.name for hit in page.hits] == ["spot", "mark"]
+
+
+async def test_of_equal_capabilities_the_reliable_one_leads(
+    stores: Stores, embedder: Embedder
+) -> None:
+    for code_hash, name, successes in ((HASH, "fs:aone", 1), (OTHER_HASH, "fs:bone", 20)):
+        analysis = analysed(code_hash, intent="show one file", tools=[])
+        await StoreDriver(stores, embedder).named(name, analysis)
+        learnt = learning_update(20, code_hash=code_hash, successes=successes)
+        await on_learning_updated([learnt], stores.capabilities)
+    page = await _discover(stores, embedder, "show one file")
+    assert [hit.name for hit in page.hits] == ["fs:bone", "fs:aone"]
+    assert page.hits[1].score < 0.7 * page.hits[0].score
+
+
+async def test_a_private_capability_is_found_by_its_owner_alone(
+    filled: Stores, embedder: Embedder
+) -> None:
+    driver = StoreDriver(filled, embedder)
+    await driver.change("fs:show", SetVisibility(visibility="private"))
+    for principal, names in ((AUTHOR, ["fs:show"]), ("agent-8", []), (None, ["fs:show"])):
+        page = await _discover(
+            filled, embedder, "show file content", type="capability", principal=principal
+        )
+        assert [hit.name for hit in page.hits] == names
+        assert page.total == len(names)

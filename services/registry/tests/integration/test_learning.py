@@ -63,7 +63,8 @@ async def test_an_update_delivered_twice_publishes_the_same(registry: StoreDrive
 async def test_of_a_batch_each_capability_is_published_once(
     registry: StoreDriver, stores: Stores
 ) -> None:
-    await registry.analysed(analysed(), analysed(OTHER_HASH, name="fs:ensure"))
+    await registry.analysed(analysed())
+    await registry.named("fs:ensure", analysed(OTHER_HASH))
     updates = [learning_update(revision) for revision in (3, 1, 4, 2)]
     other = learning_update(2, code_hash=OTHER_HASH, successes=0)
     handled = await on_learning_updated([*updates, other], stores.capabilities)
@@ -105,10 +106,10 @@ async def test_in_a_batch_updates_of_an_unknown_capability_alone_are_retried(
     handled = await on_learning_updated([unknown, known], stores.capabilities)
     assert list(handled.failed) == [unknown.event_id]
     assert [cause for cause, facts in handled.facts.items() if facts] == [known.event_id]
-    await registry.analysed(analysed(OTHER_HASH, name="fs:ensure"))
+    await registry.named("fs:ensure", analysed(OTHER_HASH))
     assert changes(await registry.learned(known, unknown)) == [
         (UNNAMED, "listed"),
-        ("fs:ensure", "listed"),
+        ("fs:ensure", "learned"),
     ]
 
 
@@ -126,7 +127,7 @@ async def test_capabilities_are_listed_most_used_first_in_pages(
     registry: StoreDriver, stores: Stores
 ) -> None:
     for code_hash, name in ((HASH, "fs:b"), (OTHER_HASH, "fs:c"), ("beef" * 16, "fs:a")):
-        await registry.analysed(analysed(code_hash, name=name))
+        await registry.named(name, analysed(code_hash))
     await registry.learned(learning_update(4, code_hash=OTHER_HASH))
     assert await registry.names() == ["fs:c", "fs:a", "fs:b"]
     query = ListCapabilities(scope=SCOPE, include_unlisted=True, limit=1, offset=1)
@@ -135,13 +136,11 @@ async def test_capabilities_are_listed_most_used_first_in_pages(
 
 
 async def test_no_scope_sees_or_blocks_another(registry: StoreDriver) -> None:
-    await registry.analysed(analysed(name="fs:ensure"))
-    assert changes(await registry.analysed(analysed(name="fs:ensure", scope=ELSEWHERE))) == [
-        ("fs:ensure", "created")
-    ]
+    await registry.named("fs:ensure", analysed())
+    await registry.named("fs:ensure", analysed(scope=ELSEWHERE))
     await registry.learned(learning_update(3, scope=ELSEWHERE))
     ours = await registry.resolve("fs:ensure")
-    assert (ours.scope, ours.usage.count, ours.listed) == (SCOPE, 0, False)
+    assert (ours.scope, ours.usage.count) == (SCOPE, 0)
     with pytest.raises(QueryFailed):
         await registry.resolve(str(ours.capability_id), scope=ELSEWHERE)
     assert await registry.names(scope=ELSEWHERE) == ["fs:ensure"]

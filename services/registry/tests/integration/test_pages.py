@@ -10,7 +10,6 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.registry import ListCapabilities
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.schema import open_schema
-from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.ports import Embedder
 from services.registry.tests.support.builders import (
     HASH,
@@ -52,7 +51,7 @@ async def test_a_concurrent_listing_is_both_on_the_page_and_counted_or_neither(
     await holder.execute("SELECT pg_advisory_lock(7)")
 
     query = ListCapabilities(scope=SCOPE, limit=50)
-    paging = asyncio.create_task(PostgresCapabilityStore(pool).page(query))
+    paging = asyncio.create_task(postgres_stores(pool).capabilities.page(query))
     await eventually(lambda: holder.fetchval(WAITING), within=60.0)
     async with connection(pool) as session:
         listed = "UPDATE workflow_pattern SET listed = true WHERE code_hash = $1"

@@ -4,17 +4,22 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
+from uuid import uuid4
 
 import pytest
 
 from libs.pml_common.tests.support.fakes import CrashAfterCommitBus
+from libs.pml_common.tests.support.harness import key_files
 from libs.pml_local.tests.support.harness import eventually
+from pml_common.bus.errors import QueryFailed
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
+from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.gateway import ObservedOutput, OutputsObserved
 from pml_common.contracts.registry import (
     CapabilityChanged,
     CatalogChanged,
@@ -23,9 +28,12 @@ from pml_common.contracts.registry import (
     DiscoveryPage,
     ListCapabilities,
     ListTools,
+    ReservedName,
+    ReserveName,
     ResolveCapability,
+    SettleName,
 )
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_registry.app import serve
 from pml_registry.settings import RegistrySettings
 from services.registry.tests.support.builders import (
@@ -63,15 +71,17 @@ def hashes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def _registry(bus: Bus, dsn: str) -> AsyncGenerator[Bus]:
-    async with serve(RegistrySettings(postgres_dsn=dsn), bus) as checks:
-        try:
-            yield bus
-            assert {name: await check() for name, check in checks.items()} == {
-                "postgres": None,
-                "embeddings": None,
-            }
-        finally:
-            await bus.drain()
+    with key_files("registry") as keys:
+        settings = RegistrySettings(postgres_dsn=dsn).model_copy(update=keys)
+        async with serve(settings, bus) as checks:
+            try:
+                yield bus
+                assert {name: await check() for name, check in checks.items()} == {
+                    "postgres": None,
+                    "embeddings": None,
+                }
+            finally:
+                await bus.drain()
 
 
 @pytest.fixture
@@ -96,8 +106,40 @@ async def _resolve(bus: Bus, reference: str) -> CapabilityRecord:
     return await bus.request(catalog.RESOLVE_CAPABILITY, query)
 
 
+async def _reserve(bus: Bus, analysis: ExecutionAnalyzed) -> ReservedName | None:
+    """Reserve fs:ensure; None where another program has it."""
+    query = ReserveName(
+        scope=SCOPE, workflow_id=analysis.workflow_id, name="fs:ensure", analysis=analysis
+    )
+    try:
+        return await bus.request(catalog.RESERVE_NAME, query)
+    except QueryFailed:
+        return None
+
+
 async def _discover(bus: Bus, intent: str) -> DiscoveryPage:
     return await bus.request(catalog.DISCOVER, Discover(scope=SCOPE, intent=intent, limit=3))
+
+
+async def test_outputs_that_the_gateway_observed_are_listed_with_their_tool(
+    other_services: NatsBus, nats_url: str, postgres_dsn: str
+) -> None:
+    read = tool("fs:read")
+    schema: JsonObject = {"type": "string"}
+    output = ObservedOutput(name="read", definition_hash=read.definition_hash, result_schema=schema)
+    async with _registry(
+        await NatsBus.connect(nats_url, service="registry", identity=all_services_identity()),
+        postgres_dsn,
+    ):
+        await other_services.publish(listed(read))
+        await eventually(lambda: _tools(other_services), within=60)
+        observed = OutputsObserved(scope=SCOPE, event_id=uuid4(), server="fs", outputs=(output,))
+        await other_services.publish(observed)
+
+        async def learned() -> bool:
+            return (await _tools(other_services))[0].learned_output == schema
+
+        await eventually(learned, within=60)
 
 
 async def test_a_capability_is_created_learned_listed_and_found(
@@ -110,14 +152,27 @@ async def test_a_capability_is_created_learned_listed_and_found(
         postgres_dsn,
     ):
         await other_services.publish(learning_update())
+        reserve = ReserveName(
+            scope=SCOPE, workflow_id=analysis.workflow_id, name="fs:ensure", analysis=analysis
+        )
+        reserved = await other_services.request(catalog.RESERVE_NAME, reserve)
+        assert reserved.purpose == "create"
+        settle = SettleName(scope=SCOPE, workflow_id=analysis.workflow_id, succeeded=True)
+        settled = await other_services.request(catalog.SETTLE_NAME, settle)
+        assert settled.name == "fs:ensure"
+        assert (await _resolve(other_services, "fs:ensure")).named
         await other_services.publish(analysis)
 
         async def published() -> list[CapabilityChanged]:
             said = await _published(other_services, entity, CapabilityChanged)
-            return said if len(said) == 2 else []
+            return said if len(said) == 3 else []
 
         said = await eventually(published, within=60.0)
-        assert [message.change for message in said] == ["created", "listed"]
+        # It is first listed by its name or by its first success, whichever comes first.
+        assert {message.change for message in said} in (
+            {"created", "learned", "named"},
+            {"created", "listed", "named"},
+        )
         record = await _resolve(other_services, "cap:fs:ensure")
         assert (record.listed, record.usage.count) == (True, 1)
         page = await other_services.request(
@@ -206,8 +261,13 @@ async def test_concurrent_replicas_agree(
         await asyncio.gather(
             *(replicas.enter_async_context(_registry(bus, postgres_dsn)) for bus in buses)
         )
+        analyses = [analysed(code_hash) for code_hash in hashes]
+        reserved = await asyncio.gather(*(_reserve(other_services, each) for each in analyses))
+        (winner,) = (each for each, reply in zip(analyses, reserved, strict=True) if reply)
+        for each in analyses:
+            settle = SettleName(scope=SCOPE, workflow_id=each.workflow_id, succeeded=True)
+            await other_services.request(catalog.SETTLE_NAME, settle)
         for code_hash in hashes:
-            await other_services.publish(analysed(code_hash, name="fs:ensure"))
             await other_services.publish(learning_update(2, code_hash=code_hash))
             await other_services.publish(learning_update(1, code_hash=code_hash))
         query = ListCapabilities(scope=SCOPE, limit=50)
@@ -219,4 +279,5 @@ async def test_concurrent_replicas_agree(
 
         records = await eventually(all_listed, within=60.0)
         assert len({record.name for record in records}) == len(hashes)
-        assert [record.name for record in records if record.named] == ["fs:ensure"]
+        (named,) = (record for record in records if record.named)
+        assert (named.name, named.capability_id) == ("fs:ensure", winner.capability.capability_id)

@@ -179,20 +179,23 @@ async def test_no_scope_sees_or_changes_another(stores: Stores, embedder: Embedd
 async def test_an_edge_seen_three_times_is_observed(stores: Stores) -> None:
     key = ("fs:stat", "fs:read", "sequence")
     for count, source in ((1, "inferred"), (2, "inferred"), (3, "observed"), (4, "observed")):
-        await on_edges_observed([edges(("fs:stat", "fs:read"))], stores.tools)
+        await on_edges_observed([edges(("fs:stat", "fs:read"))], stores.tools, stores.dependencies)
         assert (await stores.edges(SCOPE))[key] == (count, source)
 
 
 async def test_an_edge_seen_three_times_in_one_run_is_observed(stores: Stores) -> None:
-    await on_edges_observed([edges(("fs:stat", "fs:read"), count=3)], stores.tools)
+    await on_edges_observed(
+        [edges(("fs:stat", "fs:read"), count=3)], stores.tools, stores.dependencies
+    )
     assert set((await stores.edges(SCOPE)).values()) == {(3, "observed")}
 
 
 async def test_edges_delivered_twice_count_once(stores: Stores) -> None:
     message = edges(("fs:stat", "fs:read"), ("fs:read", "fs:stat"))
     for _ in range(2):
-        handled = await on_edges_observed([message], stores.tools)
-        assert not any(handled.facts.values())
+        handled = await on_edges_observed([message], stores.tools, stores.dependencies)
+        (changed,) = handled.facts[message.event_id]
+        assert changed.message_id == ids.effect_id(message.event_id, "graph-changed")
     assert await stores.edges(SCOPE) == {
         ("fs:stat", "fs:read", "sequence"): (1, "inferred"),
         ("fs:read", "fs:stat", "sequence"): (1, "inferred"),
@@ -203,7 +206,9 @@ async def test_edges_delivered_twice_count_once(stores: Stores) -> None:
 async def test_edges_of_many_runs_at_once_are_all_counted(stores: Stores) -> None:
     pairs = [("a:x", "b:y"), ("b:y", "c:z")]
     messages = [edges(*(pairs if number % 2 else pairs[::-1])) for number in range(20)]
-    await asyncio.gather(*(on_edges_observed([message], stores.tools) for message in messages))
+    await asyncio.gather(
+        *(on_edges_observed([message], stores.tools, stores.dependencies) for message in messages)
+    )
     assert set((await stores.edges(SCOPE)).values()) == {(20, "observed")}
 
 
@@ -211,8 +216,8 @@ async def test_edges_of_batches_that_share_messages_are_counted_once(stores: Sto
     messages = [edges(("a:x", "b:y"), ("b:y", "c:z")) for _ in range(20)]
     elsewhere = edges(("a:x", "b:y"), scope=ELSEWHERE)
     await asyncio.gather(
-        on_edges_observed([*messages[:15], elsewhere], stores.tools),
-        on_edges_observed([elsewhere, *messages[:4:-1]], stores.tools),
+        on_edges_observed([*messages[:15], elsewhere], stores.tools, stores.dependencies),
+        on_edges_observed([elsewhere, *messages[:4:-1]], stores.tools, stores.dependencies),
     )
     assert set((await stores.edges(SCOPE)).values()) == {(20, "observed")}
     assert set((await stores.edges(ELSEWHERE)).values()) == {(1, "inferred")}

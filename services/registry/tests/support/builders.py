@@ -19,6 +19,7 @@ from pml_common.contracts.learner import EdgesObserved, LearningUpdated, Observe
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import DecisionNode, StaticStructure, TaskNode
 from pml_common.contracts.tool import ToolDefinition
+from pml_registry.ports import CodeShape
 
 SCOPE = Scope(org="acme", project="webapp")
 ELSEWHERE = Scope(org="rival", project="webapp")
@@ -26,6 +27,7 @@ HASH = "a7f3" + "0" * 60
 SIMILAR_HASH = "a7f3" + "1" * 60
 OTHER_HASH = "c0de" * 16
 UNNAMED = "unnamed_a7f3"
+AUTHOR = "agent-7"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -37,6 +39,7 @@ def analysed(
     scope: Scope = SCOPE,
     tools: Sequence[str] = ("fs:stat", "fs:read"),
     code: str = "return await mcp.fs.read(args)",
+    principal: str = AUTHOR,
 ) -> ExecutionAnalyzed:
     """Build an analysis of code that names this hash, in a workflow of its own."""
     code = code if code_hash == HASH else f"{code}// {code_hash}"
@@ -49,7 +52,7 @@ def analysed(
         scope=scope,
         event_id=ids.effect_id(workflow_id, "execution-analyzed"),
         workflow_id=workflow_id,
-        principal="agent-7",
+        principal=principal,
         capability=CapabilityIdentity(
             capability_id=ids.capability_id(scope, code_hash), code_hash=code_hash, name=name
         ),
@@ -68,6 +71,10 @@ class TrustedHashes:
     async def hash_of(self, code: str) -> str:
         """Return the hash in a comment at the text's end, else HASH."""
         return code.partition("// ")[2] or HASH
+
+    async def shape_of(self, code: str) -> CodeShape:
+        """Return a shape of each text's own."""
+        return CodeShape(shape_hash=code, makes_calls=True)
 
 
 def learning_update(
@@ -89,7 +96,12 @@ def learning_update(
         trace_id=ids.root_trace_id(workflow_id),
         revision=revision,
         priority=0.5,
-        usage=Usage(count=revision, success_count=succeeded, mean_duration_ms=9.0),
+        usage=Usage(
+            count=revision,
+            success_count=succeeded,
+            success_streak=revision if succeeded == revision else 0,
+            mean_duration_ms=9.0,
+        ),
         learning=Learning(paths=(path,), dominant_path=path.path),
     )
 
@@ -132,8 +144,11 @@ def record(name: str = UNNAMED, description: str = "") -> CapabilityRecord:
     """Build a stored capability, not listed yet."""
     analysis = analysed()
     return CapabilityRecord(
+        record_id=ids.record_id(analysis.event_id),
+        owner="agent-7",
         capability_id=analysis.capability.capability_id,
         scope=analysis.scope,
+        fqdn=name,
         name=name,
         named=":" in name,
         listed=False,

@@ -3,19 +3,45 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pml_common.bus.identity import all_services_keys
 from pml_common.contracts.scope import Scope
+from pml_common.signing import SigningKey, TrustedKeys
 from pml_common.storage.pool import Pool, connection
 from pml_registry.adapters.memory_capabilities import MemoryCapabilityStore
+from pml_registry.adapters.memory_dependencies import MemoryDependencyStore
 from pml_registry.adapters.memory_discovery import MemoryDiscovery
+from pml_registry.adapters.memory_graph import MemoryGraphStore
+from pml_registry.adapters.memory_names import MemoryNameStore
+from pml_registry.adapters.memory_records import MemoryRecordStore
+from pml_registry.adapters.memory_signatures import MemorySignatureStore
 from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.adapters.memory_tools import MemoryToolStore
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
+from pml_registry.adapters.postgres_dependencies import PostgresDependencyStore
 from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresCandidateStore
+from pml_registry.adapters.postgres_graph import PostgresGraphStore
+from pml_registry.adapters.postgres_names import PostgresNameStore
+from pml_registry.adapters.postgres_records import PostgresRecordStore
+from pml_registry.adapters.postgres_signatures import PostgresSignatureStore
 from pml_registry.adapters.postgres_tools import PostgresToolStore
-from pml_registry.ports import CandidateStore, CapabilityStore, ToolStore, VectorIndex
+from pml_registry.adapters.version_keys import VersionKeys
+from pml_registry.application.version_checks import CheckedCapabilities, VersionChecks
+from pml_registry.ports import (
+    CandidateStore,
+    CapabilityStore,
+    CodeHashing,
+    NameStore,
+    SignatureStore,
+    ToolStore,
+    VectorIndex,
+)
+from pml_registry.ports.graph import DependencyStore, GraphStore
+from pml_registry.ports.records import RecordStore
+from services.registry.tests.support.builders import TrustedHashes
 
 Edges = Mapping[tuple[str, str, str], tuple[int, str]]
 """Count and source, by both tools and type."""
+VERIFIED_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -26,7 +52,13 @@ class Stores:
     tools: ToolStore
     index: VectorIndex
     candidates: CandidateStore
+    names: NameStore
+    records: RecordStore
+    dependencies: DependencyStore
+    graph: GraphStore
     rows: MemoryTables | Pool
+    signatures: SignatureStore
+    checks: VersionChecks
 
     async def edges(self, scope: Scope) -> Edges:
         """The tool graph of a scope."""
@@ -47,21 +79,60 @@ class Stores:
         }
 
 
-def memory_stores() -> Stores:
-    """Empty in-memory stores."""
-    tables = MemoryTables()
+def registry_key() -> SigningKey:
+    """The registry's key in tests."""
+    return next(each for each in all_services_keys() if each.service == "registry")
+
+
+def version_keys(
+    key: SigningKey | None = None, *trusted: SigningKey, hashing: CodeHashing | None = None
+) -> VersionKeys:
+    """Sign with this key, else with the registry's, and trust the others, too."""
+    own = key or registry_key()
+    public = TrustedKeys(each.public for each in (own, *trusted))
+    return VersionKeys(own, public, hashing or TrustedHashes())
+
+
+def memory_stores(keys: VersionKeys | None = None, tables: MemoryTables | None = None) -> Stores:
+    """In-memory stores, empty or with these tables."""
+    tables = tables or MemoryTables()
+    checks = VersionChecks(keys or version_keys(), VERIFIED_RUNS)
     discovery = MemoryDiscovery(tables)
     return Stores(
-        MemoryCapabilityStore(tables), MemoryToolStore(tables), discovery, discovery, tables
+        CheckedCapabilities(MemoryCapabilityStore(tables, checks.signing), checks),
+        MemoryToolStore(tables),
+        discovery,
+        discovery,
+        MemoryNameStore(tables, checks.signing),
+        MemoryRecordStore(tables, checks.signing),
+        MemoryDependencyStore(tables),
+        MemoryGraphStore(tables),
+        tables,
+        MemorySignatureStore(tables),
+        checks,
     )
 
 
-def postgres_stores(pool: Pool) -> Stores:
+def postgres_stores(pool: Pool, keys: VersionKeys | None = None) -> Stores:
     """Stores in Postgres."""
+    checks = VersionChecks(keys or version_keys(), VERIFIED_RUNS)
     return Stores(
-        PostgresCapabilityStore(pool),
+        CheckedCapabilities(PostgresCapabilityStore(pool, checks.signing), checks),
         PostgresToolStore(pool),
         PgvectorIndex(pool),
         PostgresCandidateStore(pool),
+        PostgresNameStore(pool, checks.signing),
+        PostgresRecordStore(pool, checks.signing),
+        PostgresDependencyStore(pool),
+        PostgresGraphStore(pool),
         pool,
+        PostgresSignatureStore(pool),
+        checks,
     )
+
+
+def stores_on(rows: MemoryTables | Pool, keys: VersionKeys) -> Stores:
+    """Stores with the same rows and other keys."""
+    if isinstance(rows, MemoryTables):
+        return memory_stores(keys, rows)
+    return postgres_stores(rows, keys)

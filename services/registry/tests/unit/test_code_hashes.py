@@ -13,7 +13,7 @@ from pml_registry.adapters.code_hashes import CodeHashes
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from services.registry.tests.support.builders import SCOPE, analysed
-from services.registry.tests.support.stores import memory_stores
+from services.registry.tests.support.stores import memory_stores, version_keys
 
 CODE = "const a = args.n; return a + 1;"
 SAME = "// another layout\nconst b = args.n\nreturn b + 1"
@@ -28,9 +28,8 @@ def analysis_of(code: str) -> Analysis:
 async def admitted(analysis: ExecutionAnalyzed) -> bool:
     """Whether the registry accepts it. Raises Rejected."""
     embedder = BackgroundEmbedder(HashEmbedder)
-    handled = await on_execution_analyzed(
-        [analysis], memory_stores().capabilities, embedder, CodeHashes()
-    )
+    stores = memory_stores(version_keys(hashing=CodeHashes()))
+    handled = await on_execution_analyzed([analysis], stores.capabilities, embedder, CodeHashes())
     await embedder.aclose()
     for error in handled.failed.values():
         raise error
@@ -77,3 +76,13 @@ async def test_only_code_that_matches_its_hash_is_admitted() -> None:
     )
     with pytest.raises(Rejected, match="is not the id of"):
         await admitted(true.model_copy(update={"capability": another}))
+
+
+async def test_the_shape_of_a_program_tells_whether_it_calls_anything() -> None:
+    read, other = [f"return mcp.fs.read({{ path: '{name}' }});" for name in "ab"]
+    hashes = CodeHashes()
+    assert await hashes.shape_of(read) == await hashes.shape_of(other)
+    pure = await hashes.shape_of(CODE)
+    assert pure is not None
+    assert not pure.makes_calls
+    assert await hashes.shape_of("return (") is None

@@ -1,5 +1,7 @@
 """Statistics and listing."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,3 +48,10 @@ def test_of_several_updates_the_newest_of_each_capability_remains() -> None:
         ours[1].event_id,
         other.event_id,
     }
+
+
+def test_junk_is_not_listed_but_stays_so_where_it_is() -> None:
+    for junk in (replace(stored(), makes_calls=False), replace(stored(), is_variant=True)):
+        assert listing(junk, learning_update(1)) == Listing(listed=False, change="learned")
+        known = replace(junk, listed=True)
+        assert listing(known, learning_update(1)) == Listing(listed=True, change="learned")

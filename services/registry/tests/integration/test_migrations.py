@@ -1,0 +1,73 @@
+"""Data of earlier versions of the schema."""
+
+import asyncpg
+import pytest
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.scope import Scope
+from pml_common.storage.migrations import migrate, read_migrations
+from pml_common.storage.schema import open_schema
+from pml_registry.application.resolution import Resolution
+from pml_registry.domain.visibility import Viewer
+from services.registry.tests.support.builders import SCOPE
+from services.registry.tests.support.stores import postgres_stores
+
+_BEFORE = "0007_records.sql"
+_TWO_CAPABILITIES = """
+INSERT INTO workflow_pattern (
+    org, project, pattern_id, code, code_hash, structure, parameters_schema, description,
+    tools_used, listed, document, embedding, embedding_model, created_by
+)
+SELECT
+    'acme', 'webapp', gen_random_uuid(), 'return ' || n || ';', repeat('a7f' || n, 16),
+    '{"nodes": [], "edges": []}', '{}', '', '{}', true, '', array_fill(0, ARRAY[384])::vector,
+    'none', 'mira'
+FROM generate_series(1, 2) AS n;
+INSERT INTO capability_usage (org, project, pattern_id, usage_count, learning)
+SELECT org, project, pattern_id, 7, '{}' FROM workflow_pattern;
+INSERT INTO capability_records (
+    org, project, name, namespace, action, hash, pattern_id, cache_policy, cache_revision
+)
+SELECT org, project, 'fs:ensure', 'fs', 'ensure', 'a7f1', pattern_id, 'memoize', 3
+FROM workflow_pattern WHERE code = 'return 1;';
+INSERT INTO capability_records (org, project, name, hash, pattern_id)
+SELECT org, project, 'unnamed_a7f2', 'a7f2', pattern_id
+FROM workflow_pattern WHERE code = 'return 2;';
+INSERT INTO capability_aliases (org, project, alias, pattern_id)
+SELECT org, project, 'unnamed_a7f1', pattern_id
+FROM workflow_pattern WHERE code = 'return 1;';
+"""
+
+
+@pytest.mark.integration
+async def test_each_capability_becomes_a_record_with_one_version(postgres_dsn: str) -> None:
+    every = list(read_migrations("pml_registry"))
+    await migrate(postgres_dsn, "registry", [each for each in every if each.name < _BEFORE])
+    session = await asyncpg.connect(
+        postgres_dsn, server_settings={"search_path": "registry,public"}
+    )
+    try:
+        await session.execute(_TWO_CAPABILITIES)
+    finally:
+        await session.close()
+    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
+        stores = postgres_stores(pool)
+        stores.checks.accepts_unsigned = True
+        resolution = Resolution(stores.records, stores.capabilities)
+
+        async def resolve(reference: str) -> CapabilityRecord:
+            return (await resolution.resolve(Viewer(SCOPE), reference)).record
+
+        named, unnamed = await resolve("fs:ensure"), await resolve("unnamed_a7f2")
+        assert (await resolve("unnamed_a7f1")).record_id == named.record_id
+        assert await resolve(str(named.record_id)) == named
+        assert await resolve(str(named.capability_id)) == named
+        with pytest.raises(QueryFailed, match="no capability"):
+            await resolution.resolve(Viewer(Scope(org="rival", project="webapp")), "fs:ensure")
+        created = await stores.records.history(SCOPE, named.record_id, None, 9)
+    assert [change.change for change, _ in created] == ["created"]
+    assert (named.version, named.owner, named.usage.count) == (1, "mira", 7)
+    assert (named.cache.policy, named.cache.revision) == ("memoize", 3)
+    assert (named.named, unnamed.named) == (True, False)
+    assert named.record_id != unnamed.record_id

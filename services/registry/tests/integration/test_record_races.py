@@ -1,0 +1,91 @@
+"""Changes of the same records at once, on every kind of store."""
+
+import asyncio
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.dns import (
+    ChangedRecord,
+    Fork,
+    HistoryEntry,
+    LabelRecord,
+    Rename,
+    TagVersion,
+)
+from services.registry.tests.support.builders import AUTHOR, OTHER_HASH, analysed
+from services.registry.tests.support.store_driver import OWNER, StoreDriver
+
+
+async def test_changes_at_once_lose_none(known: StoreDriver) -> None:
+    labels = [f"t{number}" for number in range(20)]
+    await asyncio.gather(
+        *(known.change("fs:ensure", LabelRecord(add=(label,))) for label in labels),
+        *(known.change("fs:ensure", Rename(name=f"fs:n{n}")) for n in range(5)),
+        *(known.change("fs:ensure@1", TagVersion(version_tag=f"v{n}.0.0")) for n in range(5)),
+    )
+    record = (await known.whois("fs:ensure")).record
+    assert set(record.tags) == {*labels}
+    history = await known.history("fs:ensure", limit=100)
+    sequences = [entry.sequence for entry in reversed(history.entries)]
+    assert sequences == [*range(1, 3 + 30 + 1)]
+    renames = [entry.details for entry in reversed(history.entries) if entry.change == "renamed"]
+    assert [each["from"] for each in renames[1:]] == [each["to"] for each in renames[:-1]]
+
+
+async def test_fifty_writers_lose_no_update(known: StoreDriver) -> None:
+    """Renaming, versioning, tagging and forking of the same records, all at once."""
+    await known.named("fs:second", analysed(OTHER_HASH))
+
+    async def write(writer: int) -> int:
+        """Return how many changes of this writer were made."""
+        made, record = 0, "fs:ensure" if writer % 2 else "fs:second"
+        program = analysed(f"{writer:064x}", principal=AUTHOR)
+        wanted = [
+            known.change(record, Rename(name=f"fs:name{writer % 7}")),
+            known.change(record, TagVersion(version_tag=f"v9.{writer % 5}.0")),
+            known.change(record, Fork(name=f"fs:fork{writer % 20}")),
+            _next_version(known, record, program),
+        ]
+        for done in await asyncio.gather(*wanted, return_exceptions=True):
+            if isinstance(done, BaseException):
+                assert isinstance(done, QueryFailed), done
+                assert done.code == "conflict", done
+            else:
+                made += done.changed if isinstance(done, ChangedRecord) else 1
+        return made
+
+    made = sum(await asyncio.gather(*(write(writer) for writer in range(50))))
+    page = await known.query(OWNER, include_unlisted=True, limit=200)
+    names = [record.name for record in page.records]
+    assert len(names) == len({*names})
+    recorded = 0
+    for record in page.records:
+        whole = await _whole_history(known, str(record.record_id))
+        assert [each.sequence for each in whole] == [*range(1, len(whole) + 1)]
+        versions = [each.version for each in whole if each.change in ("created", "versioned")]
+        assert versions == [*range(1, record.version + 1)] or whole[0].change == "forked"
+        tags = (await known.whois(str(record.record_id))).versions
+        given = [each.version_tag for each in tags if each.version_tag]
+        assert len(given) == len({*given})
+        before = {"created", "named"} if record.name.startswith("fs:") else set[str]()
+        recorded += len([each for each in whole if each.change not in before])
+    # Two versions of `fs:ensure` were there before: one of them is in its history as `versioned`.
+    assert recorded == made + 1
+
+
+async def _next_version(known: StoreDriver, record: str, program: ExecutionAnalyzed) -> int:
+    await known.reserve(record, program, update=True)
+    await known.settle(program)
+    return 1
+
+
+async def _whole_history(known: StoreDriver, reference: str) -> list[HistoryEntry]:
+    """All changes, the oldest first."""
+    entries: list[HistoryEntry] = []
+    cursor: str | None = None
+    while True:
+        page = await known.history(reference, limit=100, cursor=cursor)
+        entries += page.entries
+        cursor = page.next_cursor
+        if cursor is None:
+            return entries[::-1]

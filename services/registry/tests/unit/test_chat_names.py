@@ -1,0 +1,123 @@
+"""A language model that proposes names, behind a local server that speaks its protocol."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from pydantic import JsonValue
+
+from pml_registry.adapters.chat_names import ChatNameModel
+from pml_registry.domain.curation import Unnamed
+from services.registry.tests.unit.test_curation_rules import unnamed
+
+Answer = Callable[[asyncio.StreamWriter, JsonValue], Awaitable[None]]
+Seen = list[tuple[str, JsonValue]]
+
+
+def capabilities(count: int) -> list[Unnamed]:
+    return [unnamed(f"intent {at}", "fs:read", key=str(at)) for at in range(count)]
+
+
+@asynccontextmanager
+async def endpoint(answer: Answer) -> AsyncGenerator[tuple[str, Seen]]:
+    """Serve chat completions; yield the URL, and the heads and bodies of what was asked."""
+    seen: Seen = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = head.lower().partition("content-length: ")[2].split("\r\n")[0]
+        body = json.loads(await reader.readexactly(int(length)))
+        seen.append((head, body))
+        await answer(writer, body)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}/v1/", seen
+
+
+async def reply(writer: asyncio.StreamWriter, body: bytes, status: str = "200 OK") -> None:
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    writer.write(head.encode() + body)
+    await writer.drain()
+
+
+def completion(content: str) -> bytes:
+    message = {"role": "assistant", "content": content}
+    return json.dumps({"choices": [{"message": message}]}).encode()
+
+
+async def propose(url: str, asked: list[Unnamed], key: str | None = None) -> dict[str, str]:
+    model = ChatNameModel(url, "small", key, timeout_s=5)
+    found = await model.propose(asked)
+    by_id = {each.capability_id: each.description for each in asked}
+    return {by_id[id_]: name for id_, name in found.items()}
+
+
+async def test_each_program_gets_the_name_that_the_model_wrote() -> None:
+    async def answer(writer: asyncio.StreamWriter, _: JsonValue) -> None:
+        text = 'Here you are:\n```json\n{"p1": " fs:read_a ", "p2": 7, "p9": "fs:x"}\n```'
+        await reply(writer, completion(text))
+
+    async with endpoint(answer) as (url, seen):
+        assert await propose(url, capabilities(2), "secret") == {"intent 0": "fs:read_a"}
+    ((head, body),) = seen
+    assert head.startswith("POST /v1/chat/completions ")
+    assert "authorization: bearer secret" in head.lower()
+    assert isinstance(body, dict)
+    assert (body["model"], body["temperature"]) == ("small", 0)
+
+
+async def test_many_programs_are_asked_for_in_parts() -> None:
+    async def answer(writer: asyncio.StreamWriter, _: JsonValue) -> None:
+        await reply(writer, completion('{"p1": "fs:one"}'))
+
+    async with endpoint(answer) as (url, seen):
+        assert list(await propose(url, capabilities(21))) == ["intent 0", "intent 20"]
+    assert len(seen) == 2
+    assert "authorization" not in seen[0][0].lower()
+
+
+BAD = {
+    "an error": (b"{}", "503 Service Unavailable"),
+    "no JSON": (b"<html>", "200 OK"),
+    "no completion": (b'{"choices": 1}', "200 OK"),
+    "no choice": (b'{"choices": []}', "200 OK"),
+    "no object": (completion("fs:read"), "200 OK"),
+    "a broken object": (completion("{p1: fs}"), "200 OK"),
+    "too much": (completion("x" * 70_000), "200 OK"),
+}
+
+
+@pytest.mark.parametrize(("body", "status"), BAD.values(), ids=BAD)
+async def test_without_a_proper_answer_there_is_no_name(body: bytes, status: str) -> None:
+    async def answer(writer: asyncio.StreamWriter, _: JsonValue) -> None:
+        await reply(writer, body, status)
+
+    async with endpoint(answer) as (url, _):
+        assert await propose(url, capabilities(1)) == {}
+
+
+async def test_nobody_waits_for_a_model_that_does_not_answer() -> None:
+    released = asyncio.Event()
+
+    async def answer(_: asyncio.StreamWriter, __: JsonValue) -> None:
+        await released.wait()
+
+    async with endpoint(answer) as (url, _):
+        model = ChatNameModel(url, "small", None, timeout_s=0.05)
+        assert await model.propose(capabilities(1)) == {}
+        released.set()
+
+
+async def test_an_endpoint_that_is_away_gives_no_name() -> None:
+    async with endpoint(reply_nothing) as (url, _):
+        pass
+    assert await propose(url, capabilities(1)) == {}
+
+
+async def reply_nothing(_: asyncio.StreamWriter, __: JsonValue) -> None:
+    return None

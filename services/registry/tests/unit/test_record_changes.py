@@ -1,0 +1,173 @@
+"""Changes of records, decided purely."""
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pml_common.contracts.dns import (
+    LabelRecord,
+    Rename,
+    SetVisibility,
+    TagVersion,
+    Transfer,
+    Unyank,
+    Yank,
+)
+from pml_common.contracts.references import Latest, Number, Tag
+from pml_registry.domain.cursors import (
+    After,
+    BadCursor,
+    decode_after,
+    decode_sequence,
+    encode_after,
+    encode_sequence,
+)
+from pml_registry.domain.globs import like_of, matches
+from pml_registry.domain.history import unified_diff
+from pml_registry.domain.record_changes import (
+    Effect,
+    OwnChange,
+    RecordState,
+    Refused,
+    change,
+    latest_of,
+)
+from pml_registry.domain.reservations import holder_text
+from pml_registry.domain.versions import Version
+from pml_registry.domain.visibility import Viewer
+from services.registry.tests.support.builders import AUTHOR, SCOPE
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+BY = Viewer(SCOPE, AUTHOR)
+
+
+def state(*yanked: str | None, tags: tuple[str, ...] = ()) -> RecordState:
+    """A record whose versions are yanked for these reasons."""
+    versions = tuple(
+        Version(number, NOON, Tag((number, 0, 0)), reason)
+        for number, reason in enumerate(yanked or (None,), 1)
+    )
+    return RecordState(
+        record_id=uuid4(),
+        names=("fs:old", "fs:read"),
+        owner=AUTHOR,
+        visibility="project",
+        tags=tags,
+        versions=versions,
+        behaviours=tuple(uuid4() for _ in versions),
+        latest=latest_of(versions),
+    )
+
+
+def effect_of(before: RecordState, wanted: OwnChange, number: int | None = None) -> Effect:
+    """The effect that a change has."""
+    selector = Latest() if number is None else Number(number)
+    found = change(before, wanted, selector, BY, None)
+    assert isinstance(found, Effect)
+    return found
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Rename(name="fs:read"),
+        TagVersion(version_tag="v2.0.0"),
+        LabelRecord(add=("files",), remove=("other",)),
+        Unyank(),
+        SetVisibility(visibility="project"),
+        Transfer(owner=AUTHOR),
+    ],
+    ids=lambda wanted: wanted.kind,
+)
+def test_what_is_so_already_changes_nothing(wanted: OwnChange) -> None:
+    assert change(state(None, None, tags=("files",)), wanted, Latest(), BY, None) is None
+
+
+@pytest.mark.parametrize(
+    ("viewer", "may"),
+    [
+        (BY, True),
+        (Viewer(SCOPE, "other", is_admin=True), True),
+        (Viewer(SCOPE, "other"), False),
+        (Viewer(SCOPE), False),
+    ],
+)
+def test_an_owner_or_an_admin_changes_a_record(viewer: Viewer, may: bool) -> None:
+    found = change(state(), Transfer(owner="mira"), Latest(), viewer, None)
+    assert isinstance(found, Effect) == may
+    if isinstance(found, Refused):
+        assert "fs:read belongs to agent-7" in found.why
+
+
+def test_a_former_name_can_be_had_again() -> None:
+    renamed = effect_of(state(), Rename(name="fs:old"))
+    assert renamed.state.names == ("fs:read", "fs:old")
+
+
+def test_too_many_tags_are_refused() -> None:
+    full = state(tags=tuple(f"t{number}" for number in range(32)))
+    found = change(full, LabelRecord(add=("one-more",)), Latest(), BY, None)
+    assert found == Refused("invalid", "fs:read would have 33 tags, of at most 32")
+
+
+def test_a_version_that_is_not_there_is_named() -> None:
+    found = change(state(), Yank(reason="old"), Number(7), BY, None)
+    assert isinstance(found, Refused)
+    assert (found.code, found.why[:10]) == ("not_found", "fs:read@7:")
+
+
+def test_a_reason_to_yank_can_be_worded_anew() -> None:
+    again = effect_of(state("old", None), Yank(reason="older"), 1)
+    assert again.state.versions[0].yanked == "older"
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=6), st.integers(1, 6), st.booleans())
+def test_the_latest_is_the_newest_that_is_not_yanked(
+    yanked: list[bool], number: int, yank: bool
+) -> None:
+    before = state(*("old" if each else None for each in yanked))
+    number = min(number, len(yanked))
+    wanted = Yank(reason="bad") if yank else Unyank()
+    found = change(before, wanted, Number(number), BY, None)
+    after = found.state if isinstance(found, Effect) else before
+    usable = [each.number for each in after.versions if each.yanked is None]
+    assert after.latest == max(usable or [len(yanked)])
+
+
+def test_who_has_a_name_is_said() -> None:
+    assert holder_text("fs:read", None, None) is None
+
+
+@given(st.integers(-(2**62), 2**62), st.text(max_size=80), st.uuids())
+def test_cursors_are_read_as_they_are_written(rank: int, name: str, record_id: object) -> None:
+    after = After(rank, name, uuid4())
+    assert decode_after(encode_after(after)) == after
+    assert decode_sequence(encode_sequence(rank)) == rank
+
+
+@given(st.text("abcdefghijklmnopqrstuvwxyzABCDEFGH0123456789_-", max_size=20))
+def test_no_other_text_is_a_cursor(text: str) -> None:
+    for decode in (decode_after, decode_sequence):
+        try:
+            found = decode(text)
+        except BadCursor:
+            continue
+        assert isinstance(found, After | int)
+
+
+def test_patterns_match_whole_texts() -> None:
+    assert matches("agent-*", "agent-7")
+    assert matches("a?t", "art")
+    assert not matches("a?t", "aart")
+    assert not matches("[a]", "a")
+    assert like_of("50%_*?\\") == "50\\%\\_%_\\\\"
+
+
+def test_a_long_diff_is_cut_at_a_line() -> None:
+    long = "\n".join(f"line {number} of many" for number in range(9_000))
+    text = unified_diff("fs:read", 2, "", long)
+    assert len(text) < 70_000
+    assert text.rpartition("\n")[2].endswith("characters more")

@@ -9,9 +9,11 @@ import pytest
 from pml_common.bus.memory import MemoryBus
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.live_workflows import LiveWorkflows
+from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
+from pml_gateway.adapters.postgres.accepted_tools import PostgresAcceptedTools
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.results import PostgresResults
@@ -25,7 +27,8 @@ async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
         rows = PostgresWorkflowStore(pool, patience_s=10, head_start=timedelta(0))
         workflows = LiveWorkflows(rows, MemoryBus())
         results = PostgresResults(pool, patience_s=10)
-        yield Stores(workflows, PostgresOutbox(pool), PostgresCallLedger(pool), results)
+        accepted = PostgresAcceptedTools(pool, patience_s=10)
+        yield Stores(workflows, PostgresOutbox(pool), PostgresCallLedger(pool), results, accepted)
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
@@ -43,4 +46,5 @@ async def stores(database: str | None) -> AsyncGenerator[Stores]:
         return
     kept = MemoryWorkflowStore()
     workflows = LiveWorkflows(kept, MemoryBus())
-    yield Stores(workflows, kept.outbox, MemoryCallLedger(), MemoryResults())
+    ledger, results = MemoryCallLedger(), MemoryResults()
+    yield Stores(workflows, kept.outbox, ledger, results, MemoryAcceptedTools())

@@ -19,15 +19,20 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_common.http_server import HttpServer, inherited, serve_http
 from pml_common.service import RunningService
 from pml_common.storage.schema import open_schema, storage_check
+from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
 from pml_gateway.adapters.mcp_client.server_pool import OnTools, configured_servers
 from pml_gateway.adapters.postgres.liveness_lock import liveness_lock
+from pml_gateway.adapters.std.server import StdServers
 from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.adapters.stub_tools import StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.admission import RELEASE_EVERY_S
+from pml_gateway.application.observed_outputs import ObservedOutputs
+from pml_gateway.application.quarantine import Acceptance, Quarantine
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
+from pml_gateway.entrypoints.bus.on_ask_outcome import on_ask_outcome
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished, on_runs_finished
@@ -48,6 +53,8 @@ _LAST_ANSWERS_S = 1.0
 _CALLS_STORED_FOR = timedelta(days=7)
 _TRY_STORING_EVERY_S = 1.0
 _STORE_LATE_EVERY_S = 1.0
+_REVIEW_EVERY_S = 5.0
+_PUBLISH_OUTPUTS_EVERY_S = 2.0
 
 
 @asynccontextmanager
@@ -55,8 +62,8 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
     """Run the gateway until the context exits."""
     fd = settings.gateway_listen_fd
     listening = None if fd is None else inherited(fd)  # before any child is started
-    instance, announcer = uuid4(), ToolAnnouncer(bus, settings.scope, bus.now)
-    listeners: list[OnTools] = [announcer.announce]
+    instance = uuid4()
+    listeners: list[OnTools] = []
 
     async def on_tools(server: str, tools: tuple[ToolDefinition, ...]) -> None:
         for listener in listeners:
@@ -66,28 +73,37 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
     async with (
         open_schema(dsn, "gateway", "pml_gateway", patience_s=patience_s) as pool,
         liveness_lock(dsn, instance),
-        configured_servers(settings.mcp_servers, settings.environment, on_tools) as servers,
     ):
-        stubs = [StubTools()] if settings.gateway_stub_tools else []
         stores = postgres_stores(pool, settings.gateway_storage_patience_s)
-        checks = {"postgres": storage_check(pool)}
-        tools = ToolRouter([*stubs, servers])
-        parts = assemble(settings, bus, stores, tools, checks, instance, settings.grant_key)
-        endpoint = mcp_endpoint(parts)
-        listeners.append(_change_publisher(endpoint))
-        await register_handlers(parts)
-        async with (
-            background(periodic_work(parts, announcer)),
-            _serving(parts, endpoint, listening) as http,
-        ):
-            # Only now: once a tool is announced, everything must be ready to call it.
-            await servers.start()
-            for stub in stubs:
-                for name, listed in stub.list_tools().items():
-                    await announcer.publish_list(name, listed)
-            yield RunningService(
-                parts.checks, parts.readiness, partial(_drain, parts, endpoint, http)
-            )
+        quarantine = Quarantine(stores.accepted, settings.scope, bus.now)
+        async with configured_servers(
+            settings.mcp_servers, settings.environment, on_tools, quarantine.admit
+        ) as servers:
+            stubs = [StubTools()] if settings.gateway_stub_tools else []
+            checks = {"postgres": storage_check(pool)}
+            outputs = ObservedOutputs(bus.publish, settings.scope)
+            queries = RetryingQueryClient(bus, settings.gateway_owner_patience_s)
+            std = StdServers(queries, bus.now())
+            tools = ToolRouter([*stubs, std, servers], quarantine.withheld, outputs.see)
+            acceptance = Acceptance(quarantine, servers.review, tools)
+            key = settings.grant_key
+            parts = assemble(settings, bus, stores, tools, acceptance, checks, instance, key)
+            endpoint = mcp_endpoint(parts)
+            announcer = ToolAnnouncer(bus, settings.scope, bus.now, quarantine.reports)
+            listeners += [announcer.announce, _change_publisher(endpoint)]
+            await register_handlers(parts)
+            async with (
+                background((*periodic_work(parts, announcer, outputs), std.announce(on_tools))),
+                _serving(parts, endpoint, listening) as http,
+            ):
+                # Only now: once a tool is announced, everything must be ready to call it.
+                await servers.start()
+                for stub in stubs:
+                    for name, listed in stub.list_tools().items():
+                        await announcer.publish_list(name, listed)
+                yield RunningService(
+                    parts.checks, parts.readiness, partial(_drain, parts, endpoint, http)
+                )
 
 
 async def register_handlers(parts: Parts) -> None:
@@ -109,7 +125,9 @@ async def register_handlers(parts: Parts) -> None:
         wants=lambda scope, entity: is_ours(scope, entity) or under_way.has_of(scope, entity),
     )
     await bus.listen(catalog.CANCEL_RUN, runs.on_end, wants=runs.is_known)
+    await bus.listen(catalog.TOOLS_LISTED, parts.acceptance.on_tools_listed)
     await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool)
+    await bus.serve(catalog.ASK_OUTCOME, partial(on_ask_outcome, workflows=parts.workflows))
     deciding = {"workflows": parts.workflows, "rulings": parts.rulings}
     await bus.consume(
         catalog.GATEWAY_ON_EXECUTION_ANALYZED, partial(on_execution_analyzed, **deciding)
@@ -182,7 +200,7 @@ async def _drain(parts: Parts, endpoint: McpEndpoint, http: HttpServer, within: 
 
 
 def periodic_work(
-    parts: Parts, announcer: ToolAnnouncer
+    parts: Parts, announcer: ToolAnnouncer, outputs: ObservedOutputs
 ) -> Sequence[Coroutine[object, object, None]]:
     """List the work that the gateway does without a request or a message."""
     due = partial(
@@ -201,6 +219,8 @@ def periodic_work(
         run_periodically(due, every_s),
         run_periodically(parts.live.store_late, _STORE_LATE_EVERY_S),
         run_periodically(parts.watch.look, _TRY_STORING_EVERY_S),
+        run_periodically(parts.acceptance.review_held, _REVIEW_EVERY_S),
+        run_periodically(outputs.publish_new, _PUBLISH_OUTPUTS_EVERY_S),
         run_periodically(parts.admission.release_ended, RELEASE_EVERY_S),
         run_periodically(
             partial(_delete_old, parts), _DELETE_EVERY_S, first_after_s=_DELETE_FIRST_S

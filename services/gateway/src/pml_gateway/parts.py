@@ -30,6 +30,7 @@ from pml_gateway.application.decide import Decisions
 from pml_gateway.application.execute import CapabilityExecution, Execution, Suggestions
 from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.first_step import FirstStep
+from pml_gateway.application.quarantine import Acceptance
 from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.tool_calls import ToolCalls
@@ -50,6 +51,7 @@ class Parts:
     stores: Stores
     live: LiveWorkflows
     tools: KnownTools
+    acceptance: Acceptance
     checks: Checks
     calls: ToolCalls
     relay: OutboxRelay
@@ -71,6 +73,7 @@ def assemble(
     bus: Bus,
     stores: Stores,
     tools: KnownTools,
+    acceptance: Acceptance,
     checks: Checks,
     instance: UUID,
     key: SigningKey,
@@ -87,7 +90,7 @@ def assemble(
     terms, rules, now = settings.terms, settings.rules(key), bus.now
     workflows = WorkflowService(live, relay, notifier, runs, names, terms, rules)
     ready = partial(_require_ready, watch, room)
-    rulings = Rulings(tools, policies.of, bus, now)
+    rulings = Rulings(tools, policies.of, names, now)
     analyses = BusAnalyses(bus, tools.find, max_age_s=settings.gateway_analysis_max_age_s)
     first = FirstStep(workflows, analyses, rulings)
     programs = ProgramExecution(workflows, first, admission, policies.of, terms, rules, now, ready)
@@ -98,6 +101,7 @@ def assemble(
         stores=stores,
         live=live,
         tools=tools,
+        acceptance=acceptance,
         checks={"nats": watch.check, "clock": clock_check(now), **checks, "disk": room.check},
         calls=ToolCalls(tools, stores.ledger, instance, runs, policies.of, now),
         relay=relay,
@@ -109,7 +113,9 @@ def assemble(
         workflows=workflows,
         rulings=rulings,
         programs=programs,
-        use_cases=_use_cases(settings, bus, stores, tools, policies.of, workflows, programs),
+        use_cases=_use_cases(
+            settings, bus, stores, tools, acceptance, policies.of, workflows, programs
+        ),
     )
 
 
@@ -118,6 +124,7 @@ def _use_cases(
     bus: Bus,
     stores: Stores,
     tools: KnownTools,
+    acceptance: Acceptance,
     policy_of: Callable[[Scope], Policy],
     workflows: WorkflowService,
     programs: ProgramExecution,
@@ -137,7 +144,7 @@ def _use_cases(
         workflows,
         programs,
         CapabilityExecution(workflows, programs, cache, query_client),
-        Suggestions(query_client),
+        Suggestions(query_client, policy_of),
         settings.gateway_max_timeout_s,
     )
     default_timeout_s = settings.gateway_default_timeout_s
@@ -146,8 +153,10 @@ def _use_cases(
         cancellations=Cancellations(workflows, now),
         decisions=Decisions(workflows, stores.workflows, tools, policy_of, now),
         cache=cache,
+        workflows=workflows,
         store=stores.workflows,
         tools=tools,
+        acceptance=acceptance,
         query_client=query_client,
     )
 

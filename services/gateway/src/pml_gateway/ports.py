@@ -1,7 +1,9 @@
 """Ports: what the application uses of the outside world, and what entrypoints use of it.
 
-All ports of the gateway in one file, by subject: tools, callers, agents, workflows, results.
+long on purpose: all ports of the gateway in one file, by subject (tools, callers, agents,
+workflows, results).
 """
+# long on purpose: the ports of one service, read beside each other
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
@@ -15,11 +17,13 @@ from pydantic import JsonValue
 from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Event, Message
+from pml_common.contracts.dns import QueryRecords, RecordPage
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.errors import Retryable
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
 from pml_gateway.domain.tool_calls.ledger import Entry
@@ -44,10 +48,29 @@ class ServerStatus:
     announced: bool = True
 
 
+@dataclass(frozen=True)
+class Caller:
+    """Authenticated caller: `scope` and `principal` come from the credential, never from the
+    request."""
+
+    scope: Scope
+    principal: str
+
+
+@dataclass(frozen=True)
+class CallOrigin:
+    """The caller of a tool; a repetition of the call has the same `key`."""
+
+    caller: Caller
+    key: UUID
+
+
 class ToolCaller(Protocol):
     """Calls tools of MCP servers."""
 
-    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+    async def call(
+        self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin
+    ) -> ToolOutcome:
         """Call `server:tool`; returns within `timeout_s` and raises nothing.
 
         `unknown`: the call was sent, got no usable answer, and may not be repeated or lost its
@@ -85,6 +108,29 @@ class KnownTools(ToolServers, Protocol):
         """Return the hash of a tool's definition as its server lists it now."""
         ...
 
+    def withheld(self, tool: str) -> str | None:
+        """Explain why a tool with this id or listed name is not offered; None for others."""
+        ...
+
+
+class AcceptedTools(Protocol):
+    """Stores the accepted definition of each tool, as its server declares it. Every method may
+    raise StorageUnavailable."""
+
+    async def meet(
+        self, scope: Scope, tools: Sequence[ToolDefinition], at: datetime
+    ) -> Sequence[ToolDefinition]:
+        """Accept those definitions whose tool has none yet, and return the accepted ones of all
+        these tools."""
+        ...
+
+    async def accept(
+        self, scope: Scope, tools: Sequence[ToolDefinition], by: str, at: datetime
+    ) -> None:
+        """Make these the accepted definitions of their tools. A repetition changes nothing but
+        who accepted them and when."""
+        ...
+
 
 class AllowedTools(Protocol):
     """Tools that callers may list."""
@@ -98,14 +144,9 @@ class AllowedTools(Protocol):
         have not listed their tools yet; return whether there are such servers."""
         ...
 
-
-@dataclass(frozen=True)
-class Caller:
-    """Authenticated caller: `scope` and `principal` come from the credential, never from the
-    request."""
-
-    scope: Scope
-    principal: str
+    def withheld(self, tool: str) -> str | None:
+        """Explain why a tool with this id or listed name is not offered; None for others."""
+        ...
 
 
 class Callers(Protocol):
@@ -140,6 +181,10 @@ class AgentApi(Protocol):
         """Rank tools and capabilities by how well they serve an intent."""
         ...
 
+    async def query_records(self, query: QueryRecords) -> RecordPage:
+        """Find records of capabilities."""
+        ...
+
     async def call_tool(
         self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
     ) -> ToolOutcome | ExecuteResponse:
@@ -148,11 +193,31 @@ class AgentApi(Protocol):
         ...
 
 
+class NameUnsettled(Retryable):
+    """The registry does not tell whether a program can have the name `name`."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(why)
+        self.name = name
+
+
 class CapabilityNames(Protocol):
     """Names of capabilities."""
 
     async def name_of(self, scope: Scope, capability_id: UUID) -> str | None:
         """Return its present name; None where the registry does not answer in time."""
+        ...
+
+    async def reserve(
+        self, requested: ExecutionRequested, analysis: ExecutionAnalyzed
+    ) -> str | None:
+        """Reserve the requested name for the program's workflow; return why it cannot be had, None
+        if it can. Raises NameUnsettled."""
+        ...
+
+    async def settle(self, analysis: ExecutionAnalyzed, *, succeeded: bool) -> str | None:
+        """Give the reserved name to the capability of a workflow that has succeeded, or release
+        it; return the name that was given now, None where the registry does not answer."""
         ...
 
 

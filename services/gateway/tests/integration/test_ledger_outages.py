@@ -19,6 +19,7 @@ from pml_gateway.adapters.postgres import ledger as postgres_ledger
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import LOST, Entry, fingerprint
+from pml_gateway.ports import CallOrigin
 from services.gateway.tests.support.builders import WRITE, later, workflow
 from services.gateway.tests.support.calling import call, tool_calls
 from services.gateway.tests.support.harness import FakeServers
@@ -35,7 +36,9 @@ class CountingServers(FakeServers):
         super().__init__()
         self.made_in_all = 0
 
-    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+    async def call(
+        self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin
+    ) -> ToolOutcome:
         self.made_in_all += 1
         await asyncio.sleep(0)
         return ToolOutcome(status="ok", result=self.made_in_all)

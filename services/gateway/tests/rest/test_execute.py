@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_common.contracts import ids
+from pml_common.contracts import catalog, ids
+from pml_common.contracts.gateway import AskOutcome
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.domain.api.api import ExecuteRequest
@@ -87,9 +88,66 @@ async def test_a_name_is_learned_unless_another_capability_has_it() -> None:
         w.peers.names["fs:taken"] = record(workflow(), "fs:taken", "cd34" * 16)
         refused = await w.execute("return 2;", name="fs:taken")
         assert refused["error"]["kind"] == "rejected"
-        assert str(w.peers.names["fs:taken"].capability_id) in refused["error"]["message"]
+        assert refused["error"]["message"] == "fs:taken of agent-7 is other code"
         w.peers.names["fs:own"] = record(workflow(), "fs:own")
         assert (await w.execute("return 3;", name="fs:own"))["status"] == "success"
+
+
+async def test_a_name_is_given_or_released_before_the_end_is_answered() -> None:
+    async with world() as w:
+        failed = await w.execute("fail", name="fs:look")
+        assert (failed["status"], failed.get("capabilityName")) == ("error", None)
+        assert w.peers.settled == [("fs:look", False)]
+        assert (await w.execute("return 1;", name="fs:look"))["capabilityName"] == "fs:look"
+        assert w.peers.settled[1:2] == [("fs:look", True)]
+        assert w.peers.reserved == {}
+        await w.execute("return 2;")
+        assert len(w.peers.settled) == 2
+
+
+async def test_a_dry_run_reserves_no_name() -> None:
+    async with world() as w:
+        answer = await w.execute("return 1;", name="fs:look", dryRun=True)
+        assert (answer["status"], answer.get("capabilityName")) == ("success", None)
+        assert (w.peers.reserved, w.peers.settled) == ({}, [])
+
+
+async def test_a_version_is_asked_for_with_its_tag_and_summary() -> None:
+    async with world() as w:
+        more = {"update": True, "version_tag": "v1.2.0", "change_summary": "Looks twice."}
+        await w.execute("return 1;", name="fs:look", **more)
+        (asked,) = w.peers.requests
+        assert (asked.update, asked.version_tag, asked.change_summary) == tuple(more.values())
+
+
+async def test_how_a_workflow_stands_is_told_to_the_registry() -> None:
+    async with world() as w:
+
+        async def told(workflow_id: str) -> str:
+            query = AskOutcome(scope=SCOPE, workflow_id=UUID(workflow_id))
+            return (await w.parts.bus.request(catalog.ASK_OUTCOME, query)).state
+
+        done = await w.execute("return 1;")
+        failed = await w.execute("fail")
+        waits = await w.execute("ask")
+        assert await told(done["workflowId"]) == "succeeded"
+        assert await told(failed["workflowId"]) == "failed"
+        assert await told(waits["workflowId"]) == "under_way"
+        assert await told(str(UUID(int=7))) == "unknown"
+
+
+async def test_the_registry_is_told_which_program_a_workflow_ran_but_not_of_a_dry_run() -> None:
+    async with world() as w:
+
+        async def told(workflow_id: str) -> UUID | None:
+            query = AskOutcome(scope=SCOPE, workflow_id=UUID(workflow_id))
+            return (await w.parts.bus.request(catalog.ASK_OUTCOME, query)).capability_id
+
+        done = await w.execute("return 1;")
+        tried = await w.execute("return 1;", dryRun=True)
+        assert str(await told(done["workflowId"])) == done["capabilityId"]
+        assert await told(tried["workflowId"]) is None
+        assert await told(str(UUID(int=7))) is None
 
 
 async def test_a_capability_runs_by_name_with_arguments() -> None:

@@ -91,6 +91,9 @@ async def test_openapi_requires_the_credential_for_deciding_only() -> None:
             for method, operation in operations.items()
             if "security" in operation
         ]
-        assert secured == [("post", "/api/workflows/{workflow_id}/approval")]
+        assert secured == [
+            ("post", "/api/workflows/{workflow_id}/approval"),
+            ("post", "/api/servers/{server}/accept"),
+        ]
         decide = described["paths"]["/api/workflows/{workflow_id}/approval"]["post"]
         assert "401" in decide["responses"]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from libs.pml_common.tests.support.builders import after
 from pml_common.bus.errors import QueryFailed
@@ -33,8 +34,12 @@ from pml_common.contracts.registry import (
     ListCapabilities,
     ListTools,
     Reference,
+    ReservedName,
+    ReserveName,
     ResolveCapability,
     SetCachePolicy,
+    SettledName,
+    SettleName,
     ToolCatalog,
     ToolHit,
 )
@@ -49,6 +54,7 @@ from services.gateway.tests.support.builders import (
     rejected,
     with_capability,
 )
+from services.gateway.tests.support.fake_graph import FakeGraph
 
 
 @dataclass
@@ -65,8 +71,13 @@ class FakeServices:
     requests: list[ExecutionRequested] = field(default_factory=list[ExecutionRequested])
     runs: list[RunWorkflow] = field(default_factory=list[RunWorkflow])
     names: dict[str, CapabilityRecord] = field(default_factory=dict[str, CapabilityRecord])
+    reserved: dict[UUID, str] = field(default_factory=dict[UUID, str])
+    settled: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     catalog: tuple[ToolDefinition, ...] = ()
+    principals: list[str | None] = field(default_factory=list[str | None])
+    """Principals that looked for capabilities."""
     reads_journals: bool = False
+    graph: FakeGraph = field(default_factory=FakeGraph)
     release: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def start(self) -> None:
@@ -76,12 +87,15 @@ class FakeServices:
         await self.bus.consume(catalog.EXECUTOR_ON_WORKFLOW_ACCEPTED, self._begin)
         await self.bus.consume(catalog.EXECUTOR_ON_RUN_WORKFLOW, self._run)
         await self.bus.serve(catalog.RESOLVE_CAPABILITY, self._resolve)
+        await self.bus.serve(catalog.RESERVE_NAME, self._reserve)
+        await self.bus.serve(catalog.SETTLE_NAME, self._settle)
         await self.bus.serve(catalog.DESCRIBE_CAPABILITIES, self._describe)
         await self.bus.serve(catalog.SET_CACHE_POLICY, self._set_cache)
         await self.bus.serve(catalog.LIST_CAPABILITIES, self._list)
         await self.bus.serve(catalog.DISCOVER, self._discover)
         await self.bus.serve(catalog.LIST_TOOLS, self._tools)
         await self.bus.serve(catalog.LIST_TRACES, self._traces)
+        await self.graph.serve(self.bus, self._resolve)
 
     async def _analyze(self, requested: ExecutionRequested) -> Sequence[Message]:
         self.requests.append(requested)
@@ -147,10 +161,25 @@ class FakeServices:
         return await self.bus.request(catalog.CALL_TOOL, query)
 
     async def _resolve(self, query: ResolveCapability) -> CapabilityRecord:
+        self.principals.append(query.principal)
         found = self.names.get(query.reference)
         if found is None or found.scope != query.scope:
             raise QueryFailed("not_found", f"no capability {query.reference!r} in {query.scope}")
         return found
+
+    async def _reserve(self, query: ReserveName) -> ReservedName:
+        """Reserve a name that no other capability has."""
+        holder, code = self.names.get(query.name), query.analysis.capability.capability_id
+        if holder is not None and holder.capability_id != code:
+            raise QueryFailed("conflict", f"{query.name} of {holder.owner} is other code")
+        self.reserved[query.workflow_id] = query.name
+        return ReservedName(name=query.name, purpose="create")
+
+    async def _settle(self, query: SettleName) -> SettledName:
+        name = self.reserved.pop(query.workflow_id, None)
+        if name is not None:
+            self.settled.append((name, query.succeeded))
+        return SettledName(name=name if query.succeeded else None)
 
     async def _describe(self, query: DescribeCapabilities) -> CapabilityDescriptions:
         known = {each: self.names[each] for each in query.references if each in self.names}
@@ -178,10 +207,15 @@ class FakeServices:
         return after
 
     async def _list(self, query: ListCapabilities) -> CapabilityPage:
+        self.principals.append(query.principal)
         found = tuple(each for each in self.names.values() if each.scope == query.scope)
         return CapabilityPage(capabilities=found, total=len(found))
 
     async def _discover(self, query: Discover) -> DiscoveryPage:
+        """Find one tool, unless the policy denies it."""
+        self.principals.append(query.principal)
+        if query.policy is None or query.policy.verdict_on(READ)[0] == "deny":
+            return DiscoveryPage(hits=(), total=0)
         hit = ToolHit(
             id=READ.tool_id, name="read", score=0.5, description=query.intent, input_schema={}
         )
@@ -197,8 +231,11 @@ class FakeServices:
 def record(of: Workflow, name: str, code_hash: str = CODE_HASH) -> CapabilityRecord:
     """Build a capability in the workflow's scope."""
     return CapabilityRecord(
+        record_id=ids.record_id(ids.capability_id(of.scope, code_hash)),
+        owner="agent-7",
         capability_id=ids.capability_id(of.scope, code_hash),
         scope=of.scope,
+        fqdn=f"{of.scope}.{name.replace(':', '.')}.1f3e",
         name=name,
         named=True,
         listed=True,

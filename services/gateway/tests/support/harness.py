@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.live_workflows import LiveWorkflows
+from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.results import MemoryResults
@@ -25,10 +27,11 @@ from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.app import mcp_endpoint, register_handlers, rest_api
+from pml_gateway.application.quarantine import Acceptance, Quarantine
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.parts import Parts, assemble
-from pml_gateway.ports import ServerStatus, ToolServers
+from pml_gateway.ports import CallOrigin, ServerStatus, ToolServers
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.support.builders import AT, KEY, READ, RULES, SCOPE, TERMS, WRITE
 from services.gateway.tests.support.fakes import FakeServices
@@ -42,18 +45,23 @@ READY = ServerStatus(state="ready", error=None, tools=2, since=AT)
 @dataclass
 class FakeServers(ToolServers):
     """An MCP server `fs` whose tools return their arguments, or first the given `outcomes`; `made`
-    lists the calls made."""
+    lists the calls made, `origins` whose they were."""
 
     listed: Mapping[str, tuple[ToolDefinition, ...]] = field(
         default_factory=lambda: {"fs": (READ, WRITE)}
     )
     stands: Mapping[str, ServerStatus] = field(default_factory=lambda: {"fs": READY})
     made: list[str] = field(default_factory=list[str])
+    origins: list[CallOrigin] = field(default_factory=list[CallOrigin])
     outcomes: list[ToolOutcome] = field(default_factory=list[ToolOutcome])
+    declares: tuple[ToolDefinition, ...] = (READ, WRITE)
 
     @override
-    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+    async def call(
+        self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin
+    ) -> ToolOutcome:
         self.made.append(tool_id)
+        self.origins.append(origin)
         return self.outcomes.pop(0) if self.outcomes else ToolOutcome(status="ok", result=args)
 
     @override
@@ -67,6 +75,17 @@ class FakeServers(ToolServers):
     @override
     async def reach(self, server: str, timeout_s: float) -> None:
         """Change nothing."""
+
+    async def review(self, quarantine: Quarantine, server: str) -> None:
+        """List what is admitted of what the server `declares`."""
+        offered = await quarantine.admit(server, self.declares)
+        self.listed = {**self.listed, server: offered}
+
+
+def memory_stores(store: MemoryWorkflowStore) -> Stores:
+    """Build stores in memory."""
+    ledger, results = MemoryCallLedger(), MemoryResults()
+    return Stores(store, store.outbox, ledger, results, MemoryAcceptedTools())
 
 
 def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -> WorkflowService:
@@ -129,14 +148,24 @@ class World:
         return answer.json()
 
 
+def assembled(
+    chosen: GatewaySettings, bus: MemoryBus, stores: Stores, servers: FakeServers
+) -> Parts:
+    """Assemble a gateway in memory."""
+    quarantine = Quarantine(stores.accepted, SCOPE, bus.now)
+    router = ToolRouter([servers], quarantine.withheld)
+    acceptance = Acceptance(quarantine, partial(servers.review, quarantine), router)
+    return assemble(chosen, bus, stores, router, acceptance, {}, uuid4(), KEY)
+
+
 @asynccontextmanager
 async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[World]:
     """Run a gateway and the services around it until the context exits."""
     broker, store, servers = MemoryBroker(), MemoryWorkflowStore(), FakeServers()
     bus, peer_bus = MemoryBus(broker), MemoryBus(broker)
     peers = FakeServices(peer_bus)
-    stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
-    parts = assemble(settings(**changed), bus, stores, ToolRouter([servers]), {}, uuid4(), KEY)
+    stores = memory_stores(store)
+    parts = assembled(settings(**changed), bus, stores, servers)
     await register_handlers(parts)
     if peers_there:
         await peers.start()

@@ -22,6 +22,7 @@ from pml_gateway.adapters.mcp_client.server_pool import configured_servers
 from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.stub_tools import ECHO, StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
+from pml_gateway.ports import Caller, CallOrigin
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.support.builders import AT, KEY, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.support.fakes import FakeServices, record
@@ -55,7 +56,7 @@ async def test_a_listing_is_published_each_time_and_others_are_retired() -> None
     bus, gone = MemoryBus(), ToolDefinition(server="old", name="tool")
     peers = FakeServices(bus, catalog=(READ, gone))
     await peers.start()
-    announcer = ToolAnnouncer(bus, SCOPE, lambda: AT)
+    announcer = ToolAnnouncer(bus, SCOPE, lambda: AT, lambda _: ())
     for tools in ((READ, WRITE), (READ,), (READ, WRITE)):
         await announcer.publish_list("fs", tools)
     await announcer.retire_others({"fs"})
@@ -70,7 +71,7 @@ async def test_a_listing_is_published_each_time_and_others_are_retired() -> None
 async def test_tools_count_as_announced_once_the_catalog_has_them() -> None:
     bus = MemoryBus()
     peers = FakeServices(bus, catalog=(READ,))
-    announcer = ToolAnnouncer(bus, SCOPE, lambda: AT)
+    announcer = ToolAnnouncer(bus, SCOPE, lambda: AT, lambda _: ())
     announcing = asyncio.create_task(announcer.announce("fs", (READ, WRITE)))
     await eventually(lambda: bus.history(SCOPE, "fs"))
     await peers.start()
@@ -94,13 +95,16 @@ async def test_nats_is_checked_at_most_once_a_second() -> None:
     await watch.require()
 
 
+ORIGIN = CallOrigin(Caller(SCOPE, "mira"), uuid4())
+
+
 async def test_calls_go_to_the_pool_that_has_the_server() -> None:
     servers = FakeServers()
     router = ToolRouter([StubTools(), servers])
-    assert (await router.call("pml_stub:echo", {"n": 1}, 1)).result == {"n": 1}
-    assert (await router.call("pml_stub:other", {}, 1)).status == "tool_error"
-    assert (await router.call("fs:read", {}, 1)).status == "ok"
-    await router.call("nowhere:tool", {}, 1)
+    assert (await router.call("pml_stub:echo", {"n": 1}, 1, ORIGIN)).result == {"n": 1}
+    assert (await router.call("pml_stub:other", {}, 1, ORIGIN)).status == "tool_error"
+    assert (await router.call("fs:read", {}, 1, ORIGIN)).status == "ok"
+    await router.call("nowhere:tool", {}, 1, ORIGIN)
     assert servers.made == ["fs:read", "nowhere:tool"]
     assert router.find("pml_stub:echo") == ECHO
     assert router.hash_of("fs:read") == READ.definition_hash

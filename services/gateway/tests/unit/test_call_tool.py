@@ -15,6 +15,7 @@ from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import LOST, MISUSED, Entry, fingerprint
 from pml_gateway.domain.tool_calls.repeatable import NotSent
+from pml_gateway.ports import CallOrigin
 from services.gateway.tests.support.builders import READ, WRITE, later, workflow
 from services.gateway.tests.support.calling import call, tool_calls
 from services.gateway.tests.support.harness import FakeServers
@@ -29,8 +30,10 @@ class HeldServers(FakeServers):
 
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
-        outcome = await super().call(tool_id, args, timeout_s)
+    async def call(
+        self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin
+    ) -> ToolOutcome:
+        outcome = await super().call(tool_id, args, timeout_s, origin)
         await self.gate.wait()
         return outcome
 

@@ -19,7 +19,7 @@ from pml_gateway.application.server_listings import wait_until_listed
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import Entry, fingerprint
 from pml_gateway.entrypoints.mcp.tools import McpTools
-from pml_gateway.ports import AgentApi, Caller, ServerStatus
+from pml_gateway.ports import AgentApi, Caller, CallOrigin, ServerStatus
 from services.gateway.tests.support.builders import AT, READ, WRITE, finished, workflow
 from services.gateway.tests.support.calling import RunningWorkflows, call, keep, running, tool_calls
 
@@ -37,7 +37,9 @@ class Server:
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     hinder: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+    async def call(
+        self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin
+    ) -> ToolOutcome:
         self.calls.append(tool_id)
         return ToolOutcome(status="ok", result="read")
 
@@ -202,6 +204,9 @@ class Late:
         self.waits += 1
         self.listed = (READ,) if tool == "fs_read" else ()
         return True
+
+    def withheld(self, tool: str) -> str | None:
+        return None
 
     async def call_tool(
         self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float

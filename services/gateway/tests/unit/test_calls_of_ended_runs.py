@@ -8,6 +8,7 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.domain.tool_calls.ledger import Entry
+from pml_gateway.ports import CallOrigin
 from services.gateway.tests.support.builders import (
     ELSEWHERE,
     WRITE,
@@ -27,7 +28,9 @@ class Hanging(FakeServers):
         super().__init__()
         self.begun, self.cancelled = asyncio.Event(), asyncio.Event()
 
-    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+    async def call(
+        self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin
+    ) -> ToolOutcome:
         self.made.append(tool_id)
         self.begun.set()
         try:

@@ -3,7 +3,6 @@
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from uuid import uuid4
 
 from pml_common.bus import names
 from pml_common.bus.clock import ManualClock
@@ -13,16 +12,18 @@ from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts import catalog
 from pml_common.outages import Outage
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
-from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
-from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.entrypoints.timers.on_due import on_due
-from pml_gateway.parts import assemble
-from services.gateway.tests.support.builders import AT, KEY, RULES, analyzed, workflow
-from services.gateway.tests.support.harness import settings, workflow_service
+from services.gateway.tests.support.builders import AT, RULES, analyzed, workflow
+from services.gateway.tests.support.harness import (
+    FakeServers,
+    assembled,
+    memory_stores,
+    settings,
+    workflow_service,
+)
 
 
 async def test_an_outage_of_the_bus_postpones_the_end_of_an_overdue_workflow() -> None:
@@ -70,6 +71,5 @@ async def test_a_run_is_commanded_again_once_no_executor_is_to_have_it() -> None
 def test_a_gateway_uses_the_clock_that_all_processes_share() -> None:
     shared = datetime(2031, 7, 1, tzinfo=UTC)
     bus, store = MemoryBus(MemoryBroker(ManualClock(shared))), MemoryWorkflowStore()
-    stores = Stores(store, store.outbox, MemoryCallLedger(), MemoryResults())
-    parts = assemble(settings(), bus, stores, ToolRouter([]), {}, uuid4(), KEY)
+    parts = assembled(settings(), bus, memory_stores(store), FakeServers())
     assert parts.programs.now() == shared

@@ -17,6 +17,7 @@ from pml_common.contracts.gateway import (
     ExecutionRequested,
     WorkflowFinished,
 )
+from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.first_step import FirstStep
@@ -45,13 +46,16 @@ class Unready(Rulings):
     """Rulings while a server is being connected."""
 
     @override
-    async def on(self, analysis: ExecutionAnalyzed) -> Callable[[Workflow], Analyzed]:
+    async def on(
+        self, analysis: ExecutionAnalyzed, requested: ExecutionRequested | None
+    ) -> Callable[[Workflow], Analyzed]:
         raise Retryable("MCP server fs is being connected")
 
 
 def first_step(outcome: Outcome, kind: type[Rulings] = Rulings) -> FirstStep:
     tools, bus = ToolRouter([FakeServers()]), MemoryBus()
-    rulings = kind(tools, lambda scope: Policy(otherwise="allow"), bus, lambda: AT)
+    names = CachedCapabilityNames(bus)
+    rulings = kind(tools, lambda scope: Policy(otherwise="allow"), names, lambda: AT)
     return FirstStep(workflow_service(MemoryWorkflowStore(), bus), Answer(outcome), rulings)
 
 

@@ -15,6 +15,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
+from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.rulings import Rulings
@@ -78,7 +79,7 @@ def rulings(
     bus: MemoryBus, servers: FakeServers | None = None, policy: Policy = ALLOWED
 ) -> Rulings:
     tools = ToolRouter([servers or FakeServers()])
-    return Rulings(tools, lambda scope: policy, bus, lambda: AT)
+    return Rulings(tools, lambda scope: policy, CachedCapabilityNames(bus), lambda: AT)
 
 
 def analysis_handler(
@@ -198,12 +199,12 @@ async def test_the_end_of_a_run_that_did_not_begin_changes_nothing() -> None:
     assert await store.get(new.scope, new.workflow_id) == new
 
 
-async def test_a_name_is_looked_up_again_while_the_registry_is_absent() -> None:
+async def test_a_name_is_reserved_later_while_the_registry_is_absent() -> None:
     new, store = await stored(ExecuteRequest(code="return 1;", name="fs:look"))
     bus = MemoryBus()
     handle = analysis_handler(store, bus)
     named = analyzed(new, name="fs:look")
-    with pytest.raises(Retryable, match="holder of the name fs:look is unknown"):
+    with pytest.raises(Retryable, match="reserve-name"):
         await handle(named)
     assert await store.get(new.scope, new.workflow_id) == new
     await FakeServices(bus).start()

@@ -10,8 +10,9 @@ from jsonschema import ValidationError as SchemaError
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ValidationError
 
+from pml_common.contracts import catalog
+from pml_common.contracts.dns import QueryRecords, RecordPage
 from pml_common.contracts.registry import Discover
-from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import InvalidRequest
@@ -19,14 +20,19 @@ from pml_gateway.entrypoints.mcp.meta_tools import (
     META_TOOLS,
     PML_DISCOVER,
     PML_EXECUTE,
+    PML_LIST_CAPABILITIES,
     DiscoverArguments,
+    ListArguments,
     MetaTool,
 )
 from pml_gateway.ports import AgentApi, Caller
 from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.dns import example
 
 GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("meta_tools.json").read_text())
-EXECUTE, DISCOVER = (tool.listing.input_schema for tool in (PML_EXECUTE, PML_DISCOVER))
+EXECUTE, DISCOVER, LIST = (
+    tool.listing.input_schema for tool in (PML_EXECUTE, PML_DISCOVER, PML_LIST_CAPABILITIES)
+)
 
 
 def test_clients_see_the_golden_schemas() -> None:
@@ -119,8 +125,8 @@ def test_schema_and_model_accept_the_same_executions(arguments: dict[str, Any]) 
     ExecuteRequest.model_validate(arguments)
 
 
-def test_a_search_becomes_a_query_in_its_scope() -> None:
-    scope = Scope(org="acme", project="web")
+def test_a_search_becomes_a_query_of_its_caller() -> None:
+    caller = Caller(SCOPE, "ada")
     arguments = {
         "intent": "x",
         "filter": {"type": "tool", "minScore": 0.5},
@@ -128,10 +134,64 @@ def test_a_search_becomes_a_query_in_its_scope() -> None:
         "offset": 4,
     }
     validate(arguments, DISCOVER)
-    assert DiscoverArguments.model_validate(arguments).query(scope) == Discover(
-        scope=scope, intent="x", type="tool", min_score=0.5, limit=2, offset=4
+    assert DiscoverArguments.model_validate(arguments).query(caller) == Discover(
+        scope=SCOPE, principal="ada", intent="x", type="tool", min_score=0.5, limit=2, offset=4
     )
-    assert DiscoverArguments(intent="x").query(scope) == Discover(scope=scope, intent="x")
+    assert DiscoverArguments(intent="x").query(caller) == Discover(
+        scope=SCOPE, principal="ada", intent="x"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"sort": "size"}, {"namespace": ""}, {"limit": 0}, {"limit": 201}, {"text": "x"}],
+)
+def test_schema_and_model_reject_the_same_lists(arguments: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError):
+        validate(arguments, LIST)
+    with pytest.raises(ValidationError):
+        ListArguments.model_validate(arguments)
+
+
+async def test_capabilities_are_listed_of_a_namespace_in_order_without_qualified_names() -> None:
+    page = example(catalog.QUERY_RECORDS)
+    page = page.model_copy(update={"total": 7, "next_cursor": "more"})
+    asked = list[QueryRecords]()
+
+    class Agent:
+        async def query_records(self, query: QueryRecords) -> RecordPage:
+            asked.append(query)
+            return page
+
+    arguments: JsonObject = {"namespace": "fs", "sort": "date", "limit": 1, "cursor": "before"}
+    validate(arguments, LIST)
+    agent = cast("AgentApi", Agent())
+    result = await PML_LIST_CAPABILITIES.call(agent, Caller(SCOPE, "ada"), arguments)
+    assert asked == [
+        QueryRecords(
+            scope=SCOPE, principal="ada", namespace="fs", sort="date", limit=1, cursor="before"
+        )
+    ]
+    assert result["structuredContent"] == {
+        "capabilities": [
+            {
+                "name": "fs:ensure_file",
+                "version": 2,
+                "version_tag": "v1.1.0",
+                "description": "make sure a notes file exists",
+                "tags": ["files"],
+                "created_at": "2026-11-21T09:30:00Z",
+                "runs": 12,
+                "success_rate": 0.917,
+            }
+        ],
+        "total": 7,
+        "next_cursor": "more",
+    }
+    page = page.model_copy(update={"next_cursor": None})
+    last = await PML_LIST_CAPABILITIES.call(agent, Caller(SCOPE, "ada"), {})
+    assert "next_cursor" not in json.dumps(last)
+    assert "webapp" not in json.dumps(last)
 
 
 class GreetArguments(BaseModel):

@@ -57,8 +57,8 @@ def workflow_events(draw: st.DrawFn) -> Cause:
     match draw(st.integers(0, 6)):
         case 0:
             verdict = draw(st.sampled_from(("allow", "ask", "ask", "deny")))
-            holder = draw(st.sampled_from((None, None, APPROVAL)))
-            return Analyzed(by_name(of, verdict), at, name_holder=holder)
+            refused = draw(st.sampled_from((None, None, "taken")))
+            return Analyzed(by_name(of, verdict), at, name_refused=refused)
         case 1:
             return NotAnalyzed(rejected(of), at)
         case 2:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from pml_common.storage.pool import Pool
+from pml_gateway.adapters.postgres.accepted_tools import PostgresAcceptedTools
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.results import PostgresResults
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
-from pml_gateway.ports import CallLedger, LastingResults, Outbox, WorkflowStore
+from pml_gateway.ports import AcceptedTools, CallLedger, LastingResults, Outbox, WorkflowStore
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Stores:
     outbox: Outbox
     ledger: CallLedger
     results: LastingResults
+    accepted: AcceptedTools
 
 
 def postgres_stores(pool: Pool, patience_s: float) -> Stores:
@@ -28,4 +30,5 @@ def postgres_stores(pool: Pool, patience_s: float) -> Stores:
         PostgresOutbox(pool),
         PostgresCallLedger(pool),
         PostgresResults(pool, patience_s=patience_s),
+        PostgresAcceptedTools(pool, patience_s=patience_s),
     )

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
-from pml_gateway.ports import ServerStatus, ToolServers
+from pml_gateway.ports import CallOrigin, ServerStatus, ToolServers
 
 SERVER = "pml_stub"
 ECHO = ToolDefinition(
@@ -31,7 +31,9 @@ class StubTools(ToolServers):
         self._tools = {SERVER: (ECHO,)}
 
     @override
-    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+    async def call(
+        self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin
+    ) -> ToolOutcome:
         if tool_id != ECHO.tool_id:
             return ToolOutcome(status="tool_error", message=f"there is no tool {tool_id}")
         return ToolOutcome(status="ok", result=args)

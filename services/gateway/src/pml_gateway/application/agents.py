@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from uuid import uuid4
 
 from typing_extensions import override
 
 from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog
 from pml_common.contracts.decision import Policy
+from pml_common.contracts.dns import QueryRecords, RecordPage
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
@@ -19,7 +21,7 @@ from pml_gateway.application.server_listings import wait_until_announced, wait_u
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
-from pml_gateway.ports import AgentApi, AllowedTools, KnownTools
+from pml_gateway.ports import AgentApi, AllowedTools, Caller, CallOrigin, KnownTools
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,13 @@ class Agents(AgentApi, AllowedTools):
     @override
     async def discover(self, query: Discover) -> DiscoveryPage:
         with as_api_errors():
-            return await self.query_client.request(catalog.DISCOVER, query)
+            allowed = query.model_copy(update={"policy": self.policy_of(query.scope)})
+            return await self.query_client.request(catalog.DISCOVER, allowed)
+
+    @override
+    async def query_records(self, query: QueryRecords) -> RecordPage:
+        with as_api_errors():
+            return await self.query_client.request(catalog.QUERY_RECORDS, query)
 
     @override
     async def call_tool(
@@ -53,11 +61,14 @@ class Agents(AgentApi, AllowedTools):
     ) -> ToolOutcome | ExecuteResponse:
         tool = self.tools.find(tool_id)
         if tool is None:
+            if (why := self.tools.withheld(tool_id)) is not None:
+                return ToolOutcome(status="refused", message=why)
             known = [each.tool_id for each in await self.list_tools(scope)]
             raise NotFound(f"no tool {tool_id}{did_you_mean(tool_id, known)}")
         match self.policy_of(scope).verdict_on(tool, args, is_all=True)[0]:
             case "allow":
-                return await self.tools.call(tool_id, args, timeout_s)
+                origin = CallOrigin(Caller(scope, principal), uuid4())
+                return await self.tools.call(tool_id, args, timeout_s, origin)
             case "deny":
                 return ToolOutcome(status="refused", message=f"the policy denies {tool_id}")
             case "ask":
@@ -68,6 +79,10 @@ class Agents(AgentApi, AllowedTools):
     @override
     async def until_listed(self, tool: str, within_s: float) -> bool:
         return await wait_until_listed(tool, self.tools, within_s)
+
+    @override
+    def withheld(self, tool: str) -> str | None:
+        return self.tools.withheld(tool)
 
     @override
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:

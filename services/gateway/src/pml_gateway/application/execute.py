@@ -1,11 +1,13 @@
 """The execute use case: a program, a capability by name, or suggestions for an intent."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from opentelemetry import trace
 
 from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import Discover, ResolveCapability
 from pml_common.contracts.scope import Scope
 from pml_gateway.application.cached_results import ResultCache
@@ -32,7 +34,8 @@ class CapabilityExecution:
     ) -> ExecuteResponse:
         """Execute a capability, unless the cached result of an earlier run answers. Raises as
         `ProgramExecution.execute`, and QueryFailed."""
-        query = ResolveCapability(scope=scope, reference=request.capability or "")
+        reference = request.capability or ""
+        query = ResolveCapability(scope=scope, principal=principal, reference=reference)
         record = await self.query_client.request(catalog.RESOLVE_CAPABILITY, query)
         cached = await self.cache.find(record, request)
         if cached is not None:
@@ -45,13 +48,23 @@ class CapabilityExecution:
 
 @dataclass(frozen=True)
 class Suggestions:
-    """Suggests tools and capabilities instead of running anything."""
+    """Suggests tools and capabilities instead of running anything; none that the policy of the
+    caller's scope denies."""
 
     query_client: QueryClient
+    policy_of: Callable[[Scope], Policy]
 
-    async def suggest(self, scope: Scope, request: ExecuteRequest) -> ExecuteResponse:
+    async def suggest(
+        self, scope: Scope, principal: str, request: ExecuteRequest
+    ) -> ExecuteResponse:
         """Return the best matches for the request's intent. Raises QueryFailed."""
-        query = Discover(scope=scope, intent=request.intent or "", limit=SUGGESTIONS)
+        query = Discover(
+            scope=scope,
+            principal=principal,
+            intent=request.intent or "",
+            limit=SUGGESTIONS,
+            policy=self.policy_of(scope),
+        )
         page = await self.query_client.request(catalog.DISCOVER, query)
         return ExecuteResponse(status="suggestions", suggestions=page.hits)
 
@@ -79,7 +92,7 @@ class Execution:
     ) -> ExecuteResponse:
         match mode_of(request, self.max_timeout_s):
             case "suggest":
-                return await self.suggestions.suggest(scope, request)
+                return await self.suggestions.suggest(scope, principal, request)
             case "by_name":
                 return await self.capabilities.execute(scope, principal, request)
             case "direct":

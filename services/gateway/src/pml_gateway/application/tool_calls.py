@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.contracts import ids
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
@@ -39,7 +40,7 @@ from pml_gateway.domain.tool_calls.repeatable import (
     outcome_of_attempt,
     repeatable,
 )
-from pml_gateway.ports import CallLedger, KnownTools
+from pml_gateway.ports import Caller, CallLedger, CallOrigin, KnownTools
 
 log = logging.getLogger(__name__)
 _tracer = trace.get_tracer(__name__)
@@ -131,7 +132,8 @@ class ToolCalls:
             try:
                 outcome = await self._begin(call, entry, run)
                 if isinstance(outcome, Entry):
-                    made = await self._call_until_run_ends(call, deadline, under_way)
+                    origin = _origin(call, run)
+                    made = await self._call_until_run_ends(call, deadline, under_way, origin)
                     outcome = await self._store(call, outcome, made)
             except StorageUnavailable as outage:
                 raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
@@ -160,10 +162,13 @@ class ToolCalls:
         return ruling(run, call, self._listed(call), present, with_results(run, more))
 
     def _listed(self, call: CallTool) -> Listed:
-        return Listed(self._tools.find(call.tool), self._tools.hash_of(call.tool))
+        tool, withheld = self._tools.find(call.tool), None
+        if tool is None:
+            withheld = self._tools.withheld(call.tool)
+        return Listed(tool, self._tools.hash_of(call.tool), withheld)
 
     async def _call_until_run_ends(
-        self, call: CallTool, deadline: float, under_way: UnderWay
+        self, call: CallTool, deadline: float, under_way: UnderWay, origin: CallOrigin
     ) -> ToolOutcome:
         """Return the call's outcome; `unknown` where its run ends before. Not made if its run has
         ended already."""
@@ -171,7 +176,7 @@ class ToolCalls:
             return ToolOutcome(status="refused", message=_NOT_RUNNING)
         try:
             async with asyncio.timeout(None) as under_way.limit:
-                return await self._call(call, deadline)
+                return await self._call(call, deadline, origin)
         except TimeoutError:
             if not under_way.ended:
                 raise
@@ -262,26 +267,27 @@ class ToolCalls:
         # A call of ours would have been joined: one that we began and no longer make is lost.
         return owner != self._instance and await self._ledger.lives(owner)
 
-    async def _call(self, call: CallTool, deadline: float) -> ToolOutcome:
+    async def _call(self, call: CallTool, deadline: float, origin: CallOrigin) -> ToolOutcome:
         attributes = {
             vocabulary.TOOL: call.tool,
             vocabulary.WORKFLOW_ID: str(call.workflow_id),
             vocabulary.NODE_ID: call.node_id,
         }
         with spanning(_tracer, "call tool", attributes) as span:
-            outcome = await self._call_once(call, deadline)
+            outcome = await self._call_once(call, deadline, origin)
             if outcome.status == "unknown" and repeatable(self._tools.find(call.tool)):
-                outcome = after_unknown(outcome, await self._call_once(call, deadline))
+                again = await self._call_once(call, deadline, origin)
+                outcome = after_unknown(outcome, again)
             outcome = outcome_of_attempt(call, outcome, self._tools.find(call.tool))
             span.set_attribute(vocabulary.OUTCOME, outcome.status)
         return outcome
 
-    async def _call_once(self, call: CallTool, deadline: float) -> ToolOutcome:
+    async def _call_once(self, call: CallTool, deadline: float, origin: CallOrigin) -> ToolOutcome:
         left = deadline - asyncio.get_running_loop().time()
         if left <= 0:
             message = f"no time was left for {call.tool}. Nothing was called"
             return NotSent(status="timeout", message=message)
-        return await self._tools.call(call.tool, call.args, left)
+        return await self._tools.call(call.tool, call.args, left, origin)
 
     async def _store(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         """Store an outcome, however long that takes: one returned before could differ from the
@@ -292,3 +298,9 @@ class ToolCalls:
             except StorageUnavailable as outage:
                 log.warning("the outcome of %s is not stored yet: %s", call.tool, outage)
             await asyncio.sleep(_STORE_AGAIN_S)
+
+
+def _origin(call: CallTool, run: Run) -> CallOrigin:
+    """Both attempts at a call have the same key: the second one repeats the first."""
+    key = ids.call_trace_id(call.workflow_id, call.node_id, call.occurrence)
+    return CallOrigin(Caller(call.scope, run.principal), key)

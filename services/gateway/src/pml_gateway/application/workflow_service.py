@@ -100,6 +100,7 @@ class WorkflowService:
         if taken.workflow is not None:
             self.runs.put(taken.workflow)
             self.notifier.notify(taken.workflow)
+            await self._settle_name(taken.workflow)
         return taken.effects
 
     async def store_accepted(self, accepted: Sequence[WorkflowAccepted]) -> None:
@@ -125,6 +126,7 @@ class WorkflowService:
         for workflow in ended:
             self.runs.put(workflow)
             self.notifier.notify(workflow)
+        await asyncio.gather(*(self._settle_name(workflow) for workflow in ended))
         if len(ended) < len(runs):
             known = {(each.scope, each.workflow_id) for each in ended}
             missing = [run for run in runs if (run.scope, run.workflow_id) not in known]
@@ -134,6 +136,7 @@ class WorkflowService:
         self.runs.put(after)
         await self.relay.publish([Outgoing(each, after.traceparent) for each in effects])
         self.notifier.notify(after)
+        await self._settle_name(after)
 
     async def is_held(self, workflow: Workflow) -> bool:
         """Whether the bus still holds the command of a workflow that runs; taken as true while that
@@ -149,6 +152,14 @@ class WorkflowService:
     async def known(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """Return a stored workflow; None where there is none. Raises StorageUnavailable."""
         return await self.store.get(scope, workflow_id)
+
+    async def read(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
+        """Return a stored workflow to a caller: where it has succeeded, its name resolves. Raises
+        StorageUnavailable."""
+        found = await self.known(scope, workflow_id)
+        if found is not None:
+            await self._settle_name(found)
+        return found
 
     def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
         """Receive notifications of a workflow, from before it is accepted or read."""
@@ -175,9 +186,24 @@ class WorkflowService:
         analysis = workflow.analysis
         if analysis is None:
             return execute_response(workflow, None)
-        identity = analysis.capability
-        name = identity.name or await self.names.name_of(workflow.scope, identity.capability_id)
-        return execute_response(workflow, name)
+        return execute_response(workflow, await self._name(workflow, analysis))
+
+    async def _name(self, workflow: Workflow, analysis: ExecutionAnalyzed) -> str | None:
+        """Return the name by which the program can be called."""
+        given = await self._settle_name(workflow)
+        known = analysis.capability.capability_id
+        return given or await self.names.name_of(workflow.scope, known)
+
+    async def _settle_name(self, workflow: Workflow) -> str | None:
+        """Have the name that was reserved for a workflow given or released, if it has ended; return
+        it if it is given now. It is given before a caller hears of the success, so that it resolves
+        from then on."""
+        requested, analysis = workflow.requested, workflow.analysis
+        if requested.name is None or requested.dry_run is not None:
+            return None
+        if analysis is None or workflow.finished_at is None:
+            return None
+        return await self.names.settle(analysis, succeeded=workflow.state == "succeeded")
 
     async def _latest(self, workflow: Workflow) -> Workflow:
         try:

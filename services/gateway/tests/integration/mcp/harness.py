@@ -11,8 +11,11 @@ from pathlib import Path
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.mcp_client.server_pool import Limits, ServerPool
+from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
+from pml_gateway.application.quarantine import Quarantine
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
+from services.gateway.tests.support.builders import AT, SCOPE
 
 PROGRAM = Path(__file__).parent / "server_program.py"
 QUICK = Limits(connect_timeout_s=20.0, retry_delays_s=(0.05, 0.2), stable_s=0.0)
@@ -28,6 +31,10 @@ class ServerHarness:
     def lines(self) -> list[str]:
         """Return the lines that the servers have logged."""
         return self.log.read_text().splitlines()
+
+    def describe(self, text: str) -> None:
+        """Let servers that start from now on describe `echo` so."""
+        self.log.with_name("description").write_text(text)
 
     def stdio(self, *flags: str, env: Mapping[str, str] | None = None) -> StdioServer:
         """Configure a server that runs as a child process."""
@@ -71,10 +78,16 @@ async def connected(
     limits: Limits = QUICK,
     environment: Mapping[str, str] | None = None,
     on_tools: Listener | None = None,
+    quarantine: Quarantine | None = None,
 ) -> AsyncGenerator[ServerPool]:
     """Connect to servers; all of them are ready or failed on entry."""
+    admit = (quarantine or Quarantine(MemoryAcceptedTools(), SCOPE, lambda: AT)).admit
     pool = ServerPool(
-        servers, environment=environment or {}, limits=limits, on_tools=on_tools or Listener()
+        servers,
+        environment=environment or {},
+        limits=limits,
+        on_tools=on_tools or Listener(),
+        admit=admit,
     )
     await pool.start()
     try:

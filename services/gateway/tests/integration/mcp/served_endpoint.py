@@ -10,6 +10,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
+from pml_common.contracts.dns import QueryRecords, RecordPage
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
@@ -57,6 +58,9 @@ class StubAgent:
     async def until_listed(self, tool: str, within_s: float) -> bool:
         return False
 
+    def withheld(self, tool: str) -> str | None:
+        return None
+
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
         assert scope == SCOPE
         if self.outage is not None:
@@ -79,6 +83,10 @@ class StubAgent:
             id="fs:read", name="fs:read", score=0.9, description="Read it.", input_schema={}
         )
         return DiscoveryPage(hits=(hit,), total=1)
+
+    async def query_records(self, query: QueryRecords) -> RecordPage:
+        self.requests.append(query)
+        return RecordPage(records=(), total=0)
 
     async def call_tool(
         self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float

@@ -64,7 +64,7 @@ class Program:
             Tool(
                 name=name,
                 title="Echo",
-                description="Say it again.",
+                description=self._description(),
                 input_schema=TEXT,
                 output_schema=TEXT,
                 annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True),
@@ -89,6 +89,11 @@ class Program:
         if run is None:
             raise MCPError(METHOD_NOT_FOUND, f"no tool {params.name}")
         return await run(ctx, args)
+
+    def _description(self) -> str:
+        """The description of `echo`: what the file `description` beside the log says, if any."""
+        told = self._log.with_name("description")
+        return told.read_text() if told.exists() else "Say it again."
 
     def _others(self) -> dict[str, Run]:
         runs = (

@@ -53,7 +53,11 @@ def _text(result: CallToolResult) -> str:
 async def test_meta_tools_and_upstream_tools_are_listed(mcp: ServedEndpoint, mode: str) -> None:
     async with mcp.client(mode) as client:
         tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools[:2]] == ["pml_execute", "pml_discover"]
+        assert [tool.name for tool in tools[:3]] == [
+            "pml_execute",
+            "pml_discover",
+            "pml_list_capabilities",
+        ]
         assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", tool.name) for tool in tools)
         by_title = {tool.title: tool for tool in tools}
         assert {"a:b_c", "a_b:c", "fs:read"} <= by_title.keys()
@@ -122,7 +126,14 @@ async def test_discovery_asks_the_registry(mcp: ServedEndpoint, mode: str) -> No
         arguments = {"intent": "read", "filter": {"type": "tool", "minScore": 0.2}, "limit": 3}
         result = await client.call_tool("pml_discover", arguments)
         assert mcp.agent.requests == [
-            Discover(scope=SCOPE, intent="read", type="tool", min_score=0.2, limit=3)
+            Discover(
+                scope=SCOPE,
+                principal="ada",
+                intent="read",
+                type="tool",
+                min_score=0.2,
+                limit=3,
+            )
         ]
         assert result.structured_content["hits"][0]["id"] == "fs:read"
 

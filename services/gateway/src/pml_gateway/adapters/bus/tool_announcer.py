@@ -13,7 +13,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.tool import QuarantinedTool, ToolDefinition
 
 log = logging.getLogger(__name__)
 
@@ -24,12 +24,20 @@ _PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 class ToolAnnouncer:
-    """Publishes a server's whole list as a new event, even if it equals an earlier one."""
+    """Publishes a server's whole list as a new event, even if it equals an earlier one, with its
+    tools in quarantine beside it."""
 
-    def __init__(self, bus: Bus, scope: Scope, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        scope: Scope,
+        now: Callable[[], datetime],
+        quarantined: Callable[[str], tuple[QuarantinedTool, ...]],
+    ) -> None:
         self._bus = bus
         self._scope = scope
         self._now = now
+        self._quarantined = quarantined
 
     async def announce(self, server: str, tools: tuple[ToolDefinition, ...]) -> None:
         """Publish a list, and wait for a bounded time until the tool catalog has its tools. Raises
@@ -41,7 +49,12 @@ class ToolAnnouncer:
     async def publish_list(self, server: str, tools: tuple[ToolDefinition, ...]) -> None:
         """Publish a list. Raises BusUnavailable."""
         listed = ToolsListed(
-            scope=self._scope, event_id=uuid4(), server=server, tools=tools, listed_at=self._now()
+            scope=self._scope,
+            event_id=uuid4(),
+            server=server,
+            tools=tools,
+            listed_at=self._now(),
+            quarantined=self._quarantined(server),
         )
         await self._bus.publish(listed)
 
@@ -51,7 +64,8 @@ class ToolAnnouncer:
         while True:
             try:
                 found = await self._bus.request(catalog.LIST_TOOLS, ListTools(scope=self._scope))
-                for server in {tool.server for tool in found.tools} - set(configured):
+                listed = {tool.server for tool in (*found.tools, *found.quarantined)}
+                for server in listed - set(configured):
                     log.info("MCP server %s is no longer configured", server)
                     await self.publish_list(server, ())
             except BusError as error:

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -24,6 +24,9 @@ from pml_gateway.domain.servers.tool_meta import MetaKey, has_meta, unstable_key
 
 log = logging.getLogger(__name__)
 _MAX_PAGES = 100
+
+Admit = Callable[[str, tuple[ToolDefinition, ...]], Awaitable[tuple[ToolDefinition, ...]]]
+"""From a server and its listing to those of its tools that may be offered; raises nothing."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,12 @@ class UpstreamConnection:
     `run`."""
 
     def __init__(
-        self, name: str, server: ServerConfig, environment: Mapping[str, str], limits: Limits
+        self,
+        name: str,
+        server: ServerConfig,
+        environment: Mapping[str, str],
+        limits: Limits,
+        admit: Admit,
     ) -> None:
         self.transport = TransportState()
         self.client: Client | None = None
@@ -69,6 +77,9 @@ class UpstreamConnection:
         self._name = name
         self._limits = limits
         self._trusts_hints = trusts_hints(server)
+        self._admit = admit
+        self._admitting = anyio.Lock()
+        self._declared: tuple[ToolDefinition, ...] = ()
         self._listed: Sequence[JsonObject] | None = None
         self._unstable: set[MetaKey] = set()
         self._listing_stale = anyio.Event()
@@ -96,7 +107,7 @@ class UpstreamConnection:
         timeout = self._limits.connect_timeout_s
         with anyio.CancelScope(deadline=anyio.current_time() + timeout) as connecting:
             async with self._session as client:
-                self.tools = await self._list(client)
+                await self._list_admitted(client)
                 connecting.deadline = math.inf
                 self.client = client
                 on_ready()
@@ -161,11 +172,31 @@ class UpstreamConnection:
             await self._listing_stale.wait()
             self._listing_stale = anyio.Event()
             try:
-                self.tools = await self._list(client)
+                await self._list_admitted(client)
             except (MCPError, ValidationError) as error:
                 log.warning("%s changed its tools but cannot list them: %s", self._name, error)
             else:
                 on_tools()
+
+    async def review(self) -> bool:
+        """Ask again which of the listed tools may be offered; return whether `tools` changed."""
+        async with self._admitting:
+            before = self.tools
+            self.tools = await self._admit(self._name, self._declared)
+            return self.tools != before
+
+    def find(self, tool: str) -> ToolDefinition | None:
+        """Return the definition of an offered tool, as this connection lists it."""
+        return next((each for each in self.tools if each.name == tool), None)
+
+    def holds_back(self, tool: str) -> bool:
+        """Whether the server lists a tool that is not offered."""
+        return self.find(tool) is None and any(each.name == tool for each in self._declared)
+
+    async def _list_admitted(self, client: Client) -> None:
+        async with self._admitting:
+            self._declared = await self._list(client)
+            self.tools = await self._admit(self._name, self._declared)
 
     async def _subscribe(self, client: Client) -> None:
         """Keep a stream of changes open; after a gap between two streams, list the tools again."""

@@ -12,14 +12,14 @@ from typing_extensions import override
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.service import CannotStart
-from pml_gateway.adapters.mcp_client.connection import Limits
+from pml_gateway.adapters.mcp_client.connection import Admit, Limits
 from pml_gateway.adapters.mcp_client.upstream_server import OnTools, UpstreamServer
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.servers.server_config import ServerConfig, ServersInvalid, parse_servers
 from pml_gateway.domain.tool_calls.repeatable import NotSent
-from pml_gateway.ports import ServerStatus, ToolServers
+from pml_gateway.ports import CallOrigin, ServerStatus, ToolServers
 
-__all__ = ["Limits", "OnTools", "ServerPool", "configured_servers"]
+__all__ = ["Admit", "Limits", "OnTools", "ServerPool", "configured_servers"]
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +28,15 @@ async def _ignore_tools(server: str, tools: tuple[ToolDefinition, ...]) -> None:
     """Ignore a listing."""
 
 
+async def _admit_all(server: str, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
+    """Admit every tool."""
+    return tools
+
+
 class ServerPool(ToolServers):
-    """`on_tools(server, tools)` gets a server's whole listing whenever it connects or changes it,
-    and again until it returns without raising."""
+    """`admit(server, tools)` returns the tools of a server's whole listing that may be offered.
+    `on_tools(server, tools)` gets these whenever the server connects or changes them, and again
+    until it returns without raising."""
 
     def __init__(
         self,
@@ -39,6 +45,7 @@ class ServerPool(ToolServers):
         environment: Mapping[str, str] = MappingProxyType({}),
         limits: Limits | None = None,
         on_tools: OnTools = _ignore_tools,
+        admit: Admit = _admit_all,
     ) -> None:
         self._servers = {
             name: UpstreamServer(
@@ -47,6 +54,7 @@ class ServerPool(ToolServers):
                 environment=environment,
                 limits=limits or Limits(),
                 on_tools=on_tools,
+                admit=admit,
             )
             for name, server in servers.items()
         }
@@ -74,6 +82,11 @@ class ServerPool(ToolServers):
         """Disconnect from all; their processes have ended when this returns."""
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
+    async def review(self, server: str) -> None:
+        """Ask again which tools of a server may be offered."""
+        if server in self._servers:
+            await self._servers[server].review()
+
     @override
     def list_tools(self) -> dict[str, tuple[ToolDefinition, ...]]:
         return {name: server.tools for name, server in self._servers.items()}
@@ -83,7 +96,10 @@ class ServerPool(ToolServers):
         return {name: server.status for name, server in self._servers.items()}
 
     @override
-    async def call(self, tool_id: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+    async def call(
+        self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin | None = None
+    ) -> ToolOutcome:
+        """Call a tool; its server does not hear whose call it is."""
         name, _, tool = tool_id.partition(":")
         server = self._servers.get(name)
         if server is None:
@@ -99,7 +115,7 @@ class ServerPool(ToolServers):
 
 @asynccontextmanager
 async def configured_servers(
-    file: Path | None, environment: Mapping[str, str], on_tools: OnTools
+    file: Path | None, environment: Mapping[str, str], on_tools: OnTools, admit: Admit = _admit_all
 ) -> AsyncGenerator[ServerPool]:
     """The servers of an `mcpServers` file, not started yet, disconnected when the context exits;
     none without a file. Raises CannotStart that names the file and all faults."""
@@ -107,7 +123,7 @@ async def configured_servers(
         configured = parse_servers(_text_of(file), environment)
     except ServersInvalid as error:
         raise CannotStart(f"{file}: {error}") from error
-    servers = ServerPool(configured, environment=environment, on_tools=on_tools)
+    servers = ServerPool(configured, environment=environment, on_tools=on_tools, admit=admit)
     try:
         yield servers
     finally:

@@ -13,7 +13,7 @@ from mcp import Client
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.availability import Availability
-from pml_gateway.adapters.mcp_client.connection import Limits, UpstreamConnection
+from pml_gateway.adapters.mcp_client.connection import Admit, Limits, UpstreamConnection
 from pml_gateway.adapters.mcp_client.errors import (
     EFFECT_UNKNOWN,
     NotConnected,
@@ -50,6 +50,7 @@ class UpstreamServer:
         environment: Mapping[str, str],
         limits: Limits,
         on_tools: OnTools,
+        admit: Admit,
     ) -> None:
         self.name = name
         self.tools: tuple[ToolDefinition, ...] = ()
@@ -57,6 +58,7 @@ class UpstreamServer:
         self._environment = environment
         self._limits = limits
         self._on_tools = on_tools
+        self._admit = admit
         self._warnings: tuple[str, ...] = ()
         self._availability = Availability(name, limits)
         self._announced = False
@@ -95,6 +97,12 @@ class UpstreamServer:
             async with asyncio.timeout(timeout_s):
                 await self._connected()
 
+    async def review(self) -> None:
+        """Ask again which of its tools may be offered; announce them if they are others."""
+        connection = self._connection
+        if connection is not None and await connection.review():
+            self._take_tools(connection)
+
     async def close(self) -> None:
         """Disconnect; a child process has ended when this returns."""
         self._availability.close("the gateway is shutting down")
@@ -106,7 +114,8 @@ class UpstreamServer:
     async def call(self, tool: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
         """Call one of its tools; answers within `timeout_s`, whatever the server does."""
         sent = asyncio.Event()
-        request = asyncio.create_task(self._request(tool, args, timeout_s, sent))
+        judged = self._find(tool)
+        request = asyncio.create_task(self._request(tool, judged, args, timeout_s, sent))
         self._requests.add(request)
         request.add_done_callback(self._requests.discard)
         try:
@@ -137,10 +146,18 @@ class UpstreamServer:
         return ToolOutcome(status="unknown", message=f"{message}, {EFFECT_UNKNOWN}")
 
     def _repeatable(self, name: str) -> bool:
-        return repeatable(next((tool for tool in self.tools if tool.name == name), None))
+        return repeatable(self._find(name))
+
+    def _find(self, name: str) -> ToolDefinition | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
 
     async def _request(
-        self, tool: str, args: JsonObject, timeout_s: float, sent: asyncio.Event
+        self,
+        tool: str,
+        judged: ToolDefinition | None,
+        args: JsonObject,
+        timeout_s: float,
+        sent: asyncio.Event,
     ) -> ToolOutcome:
         """Make one call; again if the server certainly never received it, at least once and for up
         to `absence_s`."""
@@ -149,7 +166,7 @@ class UpstreamServer:
         async with self._slots:
             while True:
                 try:
-                    return await self._attempt(tool, args, timeout_s, sent)
+                    return await self._attempt(tool, judged, args, timeout_s, sent)
                 except Refused as error:
                     refusals += 1
                     reason = str(error)
@@ -165,10 +182,24 @@ class UpstreamServer:
         return NotSent(status="tool_error", message=message)
 
     async def _attempt(
-        self, tool: str, args: JsonObject, timeout_s: float, sent: asyncio.Event
+        self,
+        tool: str,
+        judged: ToolDefinition | None,
+        args: JsonObject,
+        timeout_s: float,
+        sent: asyncio.Event,
     ) -> ToolOutcome:
-        """Send the call once. Raises NotConnected, Refused."""
+        """Send the call once, if its tool is still the one that was `judged`: the server may have
+        come back as another while the call waited for it. Raises NotConnected, Refused."""
         connection, client = await self._connected()
+        listed = connection.find(tool)
+        changed = judged is not None and listed is not None and listed != judged
+        if changed or connection.holds_back(tool):
+            message = (
+                f"{self.name}:{tool} has changed while the call waited for its server. Nothing "
+                f"was called; see `pml servers diff {self.name} {tool}`"
+            )
+            return NotSent(status="refused", message=message)
         sent.set()
         try:
             with connection.calling():
@@ -212,7 +243,9 @@ class UpstreamServer:
     async def _run_connection(self) -> tuple[float, str]:
         """Run one connection from start to end; return the seconds it could be used, and why it
         ended."""
-        connection = UpstreamConnection(self.name, self._server, self._environment, self._limits)
+        connection = UpstreamConnection(
+            self.name, self._server, self._environment, self._limits, self._admit
+        )
         ready_at = math.inf
 
         def on_ready() -> None:
@@ -220,19 +253,15 @@ class UpstreamServer:
             ready_at = time.monotonic()
             self._connection = connection
             self._timeouts_in_row = 0
-            on_tools()
+            self._take_tools(connection)
             self._availability.set_ready()
-
-        def on_tools() -> None:
-            self.tools, self._warnings = connection.tools, connection.warnings
-            self._tools_changed.set()
 
         def on_end() -> None:
             self._connection = None
             self._availability.set_lost(connection.end_reason or connection.transport.fault or None)
 
         try:
-            await connection.run(on_ready, on_tools, on_end)
+            await connection.run(on_ready, lambda: self._take_tools(connection), on_end)
             reason = (
                 connection.end_reason or connection.transport.fault or "it closed the connection"
             )
@@ -242,6 +271,10 @@ class UpstreamServer:
         output = connection.transport.last_output
         full = f"{reason} ({output})" if output and output not in reason else reason
         return max(0.0, time.monotonic() - ready_at), full
+
+    def _take_tools(self, connection: UpstreamConnection) -> None:
+        self.tools, self._warnings = connection.tools, connection.warnings
+        self._tools_changed.set()
 
     async def _announce(self) -> None:
         """Pass each new listing to `on_tools`; after a failure, retry with the newest."""

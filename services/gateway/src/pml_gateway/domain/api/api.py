@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from pml_common.contracts.base import Contract
+from pml_common.contracts.capability import WholeTag
 from pml_common.contracts.decision import DryRun
 from pml_common.contracts.display_names import PATTERN, parse_display_name
 from pml_common.contracts.error import WorkflowError
@@ -74,6 +75,17 @@ class ExecuteRequest(Request):
     name: NewName | None = Field(
         default=None,
         description="Name to store the program under: namespace:action, as `fs:ensure_file`.",
+    )
+    update: bool = Field(
+        default=False,
+        description="Where other code of yours has the name: make this program its next version "
+        "once it has succeeded.",
+    )
+    version_tag: WholeTag | None = Field(
+        default=None, description="Tag of that version, as `v1.2.0`; for update."
+    )
+    change_summary: Annotated[str, StringConstraints(max_length=2000)] | None = Field(
+        default=None, description="What that version changes, in a sentence; for update."
     )
     dag: Dag | None = Field(
         default=None,
@@ -168,6 +180,7 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
     source = _source_of(request)
     if request.name is not None and source in (None, "capability"):
         raise InvalidRequest("name", "is for code, a dag or a tool; capability runs a stored one")
+    _require_name_for_version(request)
     if source is not None:
         return "by_name" if source == "capability" else "direct"
     if request.intent is None:
@@ -175,6 +188,15 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
             "code", "is missing: give code, dag, tool or capability, or at least an intent"
         )
     return "suggest"
+
+
+def _require_name_for_version(request: ExecuteRequest) -> None:
+    """Raise InvalidRequest where what is said of a next version has nothing to stand for."""
+    if request.update and request.name is None:
+        raise InvalidRequest("update", "is for a name: give the one that gets the next version")
+    for field in ("version_tag", "change_summary"):
+        if getattr(request, field) is not None and not request.update:
+            raise InvalidRequest(field, "is for a next version: set update, too")
 
 
 def _source_of(request: ExecuteRequest) -> str | None:

@@ -2,6 +2,9 @@
 
 import json
 
+from pydantic import JsonValue
+
+from pml_common.contracts.dns import RecordPage, RecordSummary
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -29,6 +32,25 @@ def tool_call_result(tool: ToolDefinition, answer: ToolOutcome | ExecuteResponse
     if answer.status == "success":
         return result_of(answer.result, structured=structured)
     return error_result(f"{tool.tool_id}: {_reason(answer)}", _whole(answer))
+
+
+def listed_capabilities(page: RecordPage) -> JsonObject:
+    """Build the result of `pml_list_capabilities`. Agents call by name: no fully qualified ones."""
+    listed: list[JsonValue] = [_capability(record) for record in page.records]
+    found: JsonObject = {"capabilities": listed, "total": page.total}
+    if page.next_cursor is not None:
+        found["next_cursor"] = page.next_cursor
+    return result_of(found, structured=True)
+
+
+def _capability(record: RecordSummary) -> JsonObject:
+    shown = record.model_dump(
+        mode="json",
+        include={"name", "version", "version_tag", "description", "tags", "created_at"},
+        exclude_none=True,
+    )
+    usage = record.usage
+    return {**shown, "runs": usage.count, "success_rate": round(usage.success_rate, 3)}
 
 
 def _whole(response: ExecuteResponse) -> JsonObject:

@@ -1,6 +1,6 @@
 """REST views of workflows, approvals and servers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -11,12 +11,13 @@ from pml_common.contracts.capability import NestedCapability
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
-from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.contracts.trace import BranchDecision
 from pml_gateway.domain.api.api import LayerAsked, Status, TaskAnswer
 from pml_gateway.domain.api.responses import approval_subject, status_of, tasks_of, whole_at
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_calls import ShownCall, ShownToApprover
+from pml_gateway.domain.servers.quarantine import Held, changes
 from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.workflow import Approval, ApprovalOutcome, Workflow
 
@@ -120,7 +121,7 @@ class ToolList(Contract):
 class ServerView(Contract):
     """State of the connection to an MCP server. `tools` counts the last listing, `warnings` say
     which parts of it are not used. Untrusted hints are ignored. Once `announced`, programs can call
-    its tools."""
+    its tools. Those that are `quarantined`, by name, are not offered and cannot be called."""
 
     name: str
     state: Literal["connecting", "ready", "failed"]
@@ -130,12 +131,55 @@ class ServerView(Contract):
     hints_trusted: bool = True
     warnings: tuple[str, ...] = ()
     announced: bool = True
+    quarantined: tuple[QuarantinedTool, ...] = ()
 
 
 class ServerList(Contract):
     """The connected MCP servers, by name."""
 
     servers: tuple[ServerView, ...]
+
+
+class ChangedPart(Contract):
+    """A part of a tool's definition that its server changed; `diff` has the lines of a unified
+    diff."""
+
+    part: str
+    diff: tuple[str, ...]
+
+
+class ChangedTool(Contract):
+    """A tool in quarantine: the `accepted` definition, the one that its server has `listed` since,
+    with its `definition_hash`, and the difference."""
+
+    name: str
+    definition_hash: str
+    accepted: ToolDefinition
+    listed: ToolDefinition
+    changes: tuple[ChangedPart, ...]
+
+
+class QuarantineView(Contract):
+    """The tools of a server that are in quarantine, by name."""
+
+    server: str
+    tools: tuple[ChangedTool, ...]
+
+
+def quarantine_of(server: str, held: Iterable[Held]) -> QuarantineView:
+    """Build the view of a server's tools in quarantine."""
+    views = [
+        ChangedTool(
+            name=one.listed.name,
+            definition_hash=one.listed.definition_hash,
+            accepted=one.accepted,
+            listed=one.listed,
+            changes=tuple(ChangedPart(part=each.part, diff=each.diff) for each in changes(one)),
+        )
+        for one in held
+        if one.accepted is not None
+    ]
+    return QuarantineView(server=server, tools=tuple(sorted(views, key=lambda view: view.name)))
 
 
 def summary_of(workflow: Workflow) -> WorkflowSummary:

@@ -28,9 +28,10 @@ class Ruling:
 
 @dataclass
 class Run:
-    """An active run, with what its calls are checked against: its grant, and the results of its
-    calls so far, by node."""
+    """An active run of a principal, with what its calls are checked against: its grant, and the
+    results of its calls so far, by node."""
 
+    principal: str
     grant: Grant
     digest: str
     policy: Policy
@@ -52,15 +53,18 @@ def run_of(workflow: Workflow) -> Run | None:
     if workflow.state != "running" or workflow.error is not None or grant is None:
         return None
     requested = workflow.requested
-    return Run(grant, grant.digest(), requested.policy, Binding(grant, requested.args))
+    binding = Binding(grant, requested.args)
+    return Run(requested.principal, grant, grant.digest(), requested.policy, binding)
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A tool as its server lists it now; None if it does not."""
+    """A tool as its server lists it now; None if it does not, or if the tool is held back, as
+    `withheld` explains."""
 
     tool: ToolDefinition | None
     definition_hash: str | None
+    withheld: str | None = None
 
 
 def ruling(
@@ -94,7 +98,8 @@ def ruling(
 def _not_as_granted(run: Run, call: CallTool, listed: Listed, granted: str | None) -> str | None:
     """Return why a tool is not what was granted, or None."""
     if listed.definition_hash is None:
-        return f"{call.tool} is no longer there: its server does not list it"
+        gone = f"{call.tool} is no longer there: its server does not list it"
+        return listed.withheld or gone
     if granted is not None and granted != listed.definition_hash:
         return f"{call.tool} has changed since it was allowed; run the program again to decide anew"
     read_only = listed.tool is not None and bool(listed.tool.annotations.read_only)

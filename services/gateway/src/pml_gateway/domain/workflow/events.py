@@ -14,13 +14,13 @@ from pml_gateway.domain.workflow.verdicts import NO_VERDICTS, Verdicts
 
 @dataclass(frozen=True)
 class Analyzed:
-    """The program was analysed. `name_holder` is another capability that has the wanted name;
+    """The program was analysed. `name_refused` says why it cannot have the wanted name;
     `repeatable_tools` may be called again if the outcome of a call is unknown, `read_only_tools`
     change nothing; `verdicts` are the gateway's own."""
 
     analysis: ExecutionAnalyzed
     at: datetime
-    name_holder: UUID | None = None
+    name_refused: str | None = None
     repeatable_tools: tuple[str, ...] = ()
     read_only_tools: tuple[str, ...] = ()
     verdicts: Verdicts = NO_VERDICTS

@@ -1,7 +1,5 @@
 """Errors of workflows that failed before they ran or were abandoned; each says what to do."""
 
-from uuid import UUID
-
 from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
@@ -29,13 +27,9 @@ def not_analyzed(rejection: AnalysisRejected) -> WorkflowError:
     )
 
 
-def name_taken(name: str | None, holder: UUID) -> WorkflowError:
-    """Another capability has the name that the program was to be learned by."""
-    return WorkflowError(
-        kind="rejected",
-        message=f"the name {name} belongs to capability {holder}, which behaves differently; "
-        f"choose another name, or run it with capability: {name}",
-    )
+def name_refused(why: str) -> WorkflowError:
+    """The program cannot have the name that it was sent under."""
+    return WorkflowError(kind="rejected", message=why)
 
 
 def forbidden_by_policy(decision: Decision) -> WorkflowError:

@@ -98,9 +98,8 @@ def _analyze(before: Workflow, analyzed: Analyzed, rules: Rules) -> Step:
     analysis = with_stricter_verdicts(analyzed.analysis, analyzed.verdicts)
     workflow = replace(before, analysis=analysis)
     decision, at = analysis.decision, analyzed.at
-    if analyzed.name_holder is not None:
-        name = workflow.requested.name
-        return _fail(workflow, failures.name_taken(name, analyzed.name_holder), at)
+    if analyzed.name_refused is not None:
+        return _fail(workflow, failures.name_refused(analyzed.name_refused), at)
     if decision.verdict == "deny":
         return _fail(workflow, failures.forbidden_by_policy(decision), at)
     if decision.verdict == "ask":

@@ -21,7 +21,9 @@ async def on_execution_analyzed(
     Raises Retryable while something that the decision needs is away."""
     if not answers_stored_request(analysis):
         return ()
-    event = await rulings.on(analysis)
+    known = await workflows.known(analysis.scope, analysis.workflow_id)
+    waits = known is not None and known.state == "requested"
+    event = await rulings.on(analysis, known.requested if known and waits else None)
 
     def step(workflow: Workflow) -> Step:
         return workflows.advance(workflow, event(workflow))

@@ -70,6 +70,7 @@ def discover_routes(agents: AgentApi, caller_of: CallerOf) -> APIRouter:
         return await agents.discover(
             Discover(
                 scope=caller.scope,
+                principal=caller.principal,
                 intent=body.intent,
                 type=body.type,
                 min_score=body.min_score,

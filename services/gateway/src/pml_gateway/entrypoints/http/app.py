@@ -13,16 +13,22 @@ from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.decide import Decisions
+from pml_gateway.application.quarantine import Acceptance
+from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.origin import AllowedHosts
 from pml_gateway.entrypoints.http.agents import discover_routes, execute_routes
 from pml_gateway.entrypoints.http.approvals import approval_routes
 from pml_gateway.entrypoints.http.capabilities import capability_routes
+from pml_gateway.entrypoints.http.dependencies import dependency_routes
+from pml_gateway.entrypoints.http.dns import dns_change_routes, dns_routes
 from pml_gateway.entrypoints.http.docs import docs_routes
 from pml_gateway.entrypoints.http.errors import add_error_handlers
 from pml_gateway.entrypoints.http.events import EventStreams, event_routes
+from pml_gateway.entrypoints.http.graph import graph_routes
 from pml_gateway.entrypoints.http.guard import Guard
 from pml_gateway.entrypoints.http.health import health_routes
 from pml_gateway.entrypoints.http.routing import approver_of, caller_of
+from pml_gateway.entrypoints.http.servers import server_routes
 from pml_gateway.entrypoints.http.tools import tool_routes
 from pml_gateway.entrypoints.http.traces import trace_routes
 from pml_gateway.entrypoints.http.workflows import cancel_routes, workflow_routes
@@ -37,8 +43,10 @@ class UseCases:
     cancellations: Cancellations
     decisions: Decisions
     cache: ResultCache
+    workflows: WorkflowService
     store: WorkflowStore
     tools: KnownTools
+    acceptance: Acceptance
     query_client: QueryClient
 
 
@@ -81,13 +89,18 @@ def rest_app(
     for router in (
         execute_routes(agents, caller),
         discover_routes(agents, caller),
-        workflow_routes(workflows, caller),
+        workflow_routes(workflows, use_cases.workflows, caller),
         event_routes(workflows, bus, caller, streams),
         cancel_routes(use_cases.cancellations, caller),
         approval_routes(workflows, use_cases.decisions, caller, approver_of(callers)),
         capability_routes(query_client, use_cases.cache, caller),
+        dependency_routes(query_client, caller),
+        graph_routes(query_client, caller),
+        dns_routes(query_client, caller),
+        dns_change_routes(query_client, caller),
         trace_routes(query_client, caller),
-        tool_routes(agents, tools, caller),
+        tool_routes(agents, caller),
+        server_routes(tools, use_cases.acceptance, caller, approver_of(callers)),
         health_routes(health.checks, tools, health.policy_fault, health.readiness),
         docs_routes(),
     ):

@@ -51,7 +51,11 @@ def capability_routes(
     ) -> CapabilityPage:
         """List capabilities, the most used first; unlisted ones have not succeeded yet."""
         query = ListCapabilities(
-            scope=caller.scope, include_unlisted=include_unlisted, limit=limit, offset=offset
+            scope=caller.scope,
+            principal=caller.principal,
+            include_unlisted=include_unlisted,
+            limit=limit,
+            offset=offset,
         )
         return await query_client.request(catalog.LIST_CAPABILITIES, query)
 
@@ -60,7 +64,12 @@ def capability_routes(
         reference: str, caller: Annotated[Caller, Depends(caller_of)]
     ) -> CapabilityRecord:
         """Return a capability by id or name."""
-        query = ResolveCapability(scope=caller.scope, reference=reference)
+        query = ResolveCapability(
+            scope=caller.scope,
+            principal=caller.principal,
+            reference=reference,
+            count_dependencies=True,
+        )
         return await query_client.request(catalog.RESOLVE_CAPABILITY, query)
 
     @router.patch(

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from pml_common.telemetry import vocabulary
 from pml_gateway.application.cancel import Cancellations
-from pml_gateway.application.workflow_service import no_such_workflow
+from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.api.views import WorkflowPage, WorkflowView, view_of
@@ -24,7 +24,9 @@ from pml_gateway.entrypoints.http.routing import (
 from pml_gateway.ports import Caller, WorkflowStore
 
 
-def workflow_routes(workflows: WorkflowStore, caller_of: CallerOf) -> APIRouter:
+def workflow_routes(
+    workflows: WorkflowStore, service: WorkflowService, caller_of: CallerOf
+) -> APIRouter:
     """Routes that read workflows."""
     router = api_router("workflows")
 
@@ -42,7 +44,7 @@ def workflow_routes(workflows: WorkflowStore, caller_of: CallerOf) -> APIRouter:
         workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
     ) -> WorkflowView:
         """Return a workflow with all its details."""
-        found = await workflows.get(caller.scope, workflow_id)
+        found = await service.read(caller.scope, workflow_id)
         if found is None:
             raise no_such_workflow(caller.scope, workflow_id)
         return view_of(found)

@@ -1,4 +1,5 @@
-"""The tools that PML itself offers over MCP: `pml_execute` and `pml_discover`.
+"""The tools that PML itself offers over MCP: `pml_execute`, `pml_discover` and
+`pml_list_capabilities`.
 
 To add one, write its arguments model, its handler and its MetaTool here, and list it in META_TOOLS.
 """
@@ -11,14 +12,14 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
+from pml_common.contracts.dns import Cursor, Glob, QueryRecords
 from pml_common.contracts.registry import Discover
-from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteRequest, Intent, Request
 from pml_gateway.domain.api.errors import InvalidRequest
-from pml_gateway.domain.api.mcp_results import execute_result
+from pml_gateway.domain.api.input_schema import input_schema
+from pml_gateway.domain.api.mcp_results import execute_result, listed_capabilities
 from pml_gateway.domain.tool_calls.tool_result import result_of
-from pml_gateway.entrypoints.mcp.input_schema import input_schema
 from pml_gateway.ports import AgentApi, Caller
 
 M = TypeVar("M", bound=BaseModel)
@@ -101,10 +102,11 @@ class DiscoverArguments(Request):
     limit: int = Field(default=10, ge=1, le=100)
     offset: int = Field(default=0, ge=0)
 
-    def query(self, scope: Scope) -> Discover:
+    def query(self, caller: Caller) -> Discover:
         """Build the query to the registry."""
         return Discover(
-            scope=scope,
+            scope=caller.scope,
+            principal=caller.principal,
             intent=self.intent,
             type=self.filter.type,
             min_score=self.filter.min_score,
@@ -114,7 +116,7 @@ class DiscoverArguments(Request):
 
 
 async def _discover(agent: AgentApi, caller: Caller, arguments: DiscoverArguments) -> JsonObject:
-    page = await agent.discover(arguments.query(caller.scope))
+    page = await agent.discover(arguments.query(caller))
     return result_of(page.model_dump(mode="json", exclude_none=True), structured=True)
 
 
@@ -122,7 +124,8 @@ PML_DISCOVER: Final = MetaTool(
     name="pml_discover",
     title="Find tools and capabilities",
     description="""\
-Find tools and capabilities for an intent, best match first, each with the schema of its arguments.
+Find tools and capabilities for an intent, best match first, each with the schema of its arguments
+and its TypeScript signature, by which a program for pml_execute calls it.
 
 A capability is a program that has succeeded before: run it with pml_execute
 {"capability": "<name>", "args": {...}}. Scores are between 0 and 1.""",
@@ -131,7 +134,46 @@ A capability is a program that has succeeded before: run it with pml_execute
     handler=_discover,
 )
 
+
+class ListArguments(Request):
+    """Arguments of `pml_list_capabilities`."""
+
+    namespace: Glob | None = Field(
+        default=None, description="Namespace of the names, as `fs`; `*` stands for any text."
+    )
+    sort: Literal["usage", "date", "name"] = Field(
+        default="usage",
+        description="The most used, the newest, or the first of the alphabet first.",
+    )
+    include_unnamed: bool = Field(default=False, description="Also those that were given no name.")
+    limit: int = Field(default=50, ge=1, le=200)
+    cursor: Cursor | None = Field(
+        default=None, description="`next_cursor` of the page before; none for the first."
+    )
+
+    def query(self, caller: Caller) -> QueryRecords:
+        """Build the query to the registry."""
+        return QueryRecords(scope=caller.scope, principal=caller.principal, **dict(self))
+
+
+async def _list(agent: AgentApi, caller: Caller, arguments: ListArguments) -> JsonObject:
+    return listed_capabilities(await agent.query_records(arguments.query(caller)))
+
+
+PML_LIST_CAPABILITIES: Final = MetaTool(
+    name="pml_list_capabilities",
+    title="List capabilities",
+    description="""\
+List the capabilities of this project by name, each with its version, use and success rate.
+
+Run one with pml_execute {"capability": "<name>", "args": {...}}; pml_discover finds them by what
+they are for.""",
+    annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    arguments=ListArguments,
+    handler=_list,
+)
+
 META_TOOLS: Final[Mapping[str, MetaTool[Any]]] = {
-    tool.name: tool for tool in (PML_EXECUTE, PML_DISCOVER)
+    tool.name: tool for tool in (PML_EXECUTE, PML_DISCOVER, PML_LIST_CAPABILITIES)
 }
 """All of them by name, in the order in which they are listed."""

@@ -97,6 +97,8 @@ class McpTools:
             return tools[listed[name]]
         if not waited and await self._allowed.until_listed(name, self._timeout_s):
             return await self._find(caller, name, waited=True)
+        if (why := self._allowed.withheld(name)) is not None:
+            raise Conflict(why)
         raise NotFound(f"no tool {name!r}{did_you_mean(name, [*META_TOOLS, *listed, *tools])}")
 
 

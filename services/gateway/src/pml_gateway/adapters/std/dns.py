@@ -1,0 +1,142 @@
+"""The tools `dns:*`: capability records for programs and agents."""
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+from pml_common.contracts import catalog, ids
+from pml_common.contracts.dns import ChangedRecord, ChangeRecord
+from pml_common.contracts.tool import ToolAnnotations
+from pml_gateway.adapters.std.tools import ADDS, CHANGES, READS, StdTool
+from pml_gateway.domain.api.records import (
+    AnyChange,
+    AskHistory,
+    AskWhois,
+    ChangeVisibility,
+    FindRecords,
+    ForkRecord,
+    Lookup,
+    RenameRecord,
+    TagRecord,
+    TransferRecord,
+    UnyankVersion,
+    YankVersion,
+)
+from pml_gateway.ports import CallOrigin
+
+C = TypeVar("C", bound=AnyChange)
+
+_OWNERS: Final = "Only its owner may."
+
+
+def _change(
+    name: str, title: str, description: str, arguments: type[C], annotations: ToolAnnotations = ADDS
+) -> StdTool[C, ChangeRecord, ChangedRecord]:
+    """Build a tool that changes a record; a call, whatever is repeated of it, is one request."""
+
+    def query(asked: C, origin: CallOrigin) -> ChangeRecord:
+        request_id = ids.effect_id(origin.key, "record-change")
+        return asked.query(origin.caller.scope, origin.caller.principal, request_id)
+
+    return StdTool(name, title, description, annotations, arguments, catalog.CHANGE_RECORD, query)
+
+
+LOOKUP: Final = StdTool(
+    "lookup",
+    "Resolve a name",
+    "Resolve a capability's name to its record and version: in the own project, then in its "
+    "organisation, then among public records. Tells of former names and yanked versions.",
+    READS,
+    Lookup,
+    catalog.LOOKUP_RECORD,
+    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+)
+QUERY: Final = StdTool(
+    "query",
+    "Find records",
+    "Find capability records by creator, namespace, version tag, tags, visibility or text, in "
+    "pages.",
+    READS,
+    FindRecords,
+    catalog.QUERY_RECORDS,
+    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+)
+WHOIS: Final = StdTool(
+    "whois",
+    "Show a record",
+    "Return all that is known of a capability: code, parameters, owner, origin, use, and every "
+    "version.",
+    READS,
+    AskWhois,
+    catalog.WHOIS_RECORD,
+    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+)
+HISTORY: Final = StdTool(
+    "history",
+    "Show changes",
+    "Return the changes of a capability, the newest first, each new version's with the diff of its "
+    "code from the version before.",
+    READS,
+    AskHistory,
+    catalog.READ_HISTORY,
+    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+)
+FORK: Final = _change(
+    "fork",
+    "Copy a capability",
+    "Copy a version of a capability that you may see into a new one of your own project, to change "
+    "it there.",
+    ForkRecord,
+)
+RENAME: Final = _change(
+    "rename",
+    "Rename a capability",
+    f"Give a capability another name; the old one leads to it for ever. {_OWNERS}",
+    RenameRecord,
+)
+TAG: Final = _change(
+    "tag",
+    "Tag a capability",
+    "Put a version tag (`version_tag`) on the version that `name` selects, or add tags to the "
+    f"capability and remove some. {_OWNERS}",
+    TagRecord,
+)
+YANK: Final = _change(
+    "yank",
+    "Yank a version",
+    "Advise against a version: it is not the latest any more, and is found only where it is named "
+    f"exactly. {_OWNERS}",
+    YankVersion,
+    CHANGES,
+)
+UNYANK: Final = _change(
+    "unyank", "Take back a yank", f"Take back the yank of a version. {_OWNERS}", UnyankVersion
+)
+VISIBILITY: Final = _change(
+    "visibility",
+    "Set who sees a capability",
+    f"Show a capability to its owner, project, organisation or everyone. {_OWNERS}",
+    ChangeVisibility,
+    CHANGES,
+)
+TRANSFER: Final = _change(
+    "transfer",
+    "Give a capability away",
+    f"Give a capability to another owner. {_OWNERS}",
+    TransferRecord,
+    CHANGES,
+)
+
+DNS: Final[Sequence[StdTool[Any, Any, Any]]] = (
+    LOOKUP,
+    QUERY,
+    WHOIS,
+    HISTORY,
+    FORK,
+    RENAME,
+    TAG,
+    YANK,
+    UNYANK,
+    VISIBILITY,
+    TRANSFER,
+)
+"""All of them."""

@@ -1,0 +1,78 @@
+"""Tools that the gateway answers itself: arguments as a model, a query as their effect."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from pml_common.bus.errors import NoResponder, QueryFailed
+from pml_common.bus.port import QueryClient
+from pml_common.contracts.base import Contract, Query
+from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
+from pml_gateway.domain.api.input_schema import input_schema
+from pml_gateway.domain.tool_calls.repeatable import NotSent
+from pml_gateway.ports import CallOrigin
+
+A = TypeVar("A", bound=BaseModel)
+Q = TypeVar("Q", bound=Query)
+R = TypeVar("R", bound=Contract)
+
+READS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
+ADDS = ToolAnnotations(read_only=False, destructive=False, idempotent=True, open_world=False)
+CHANGES = ToolAnnotations(read_only=False, destructive=True, idempotent=True, open_world=False)
+"""Hints of tools. Those that change something may be called again, as the owner of the query knows
+a repeated request."""
+
+
+@dataclass(frozen=True)
+class StdTool(Generic[A, Q, R]):
+    """A tool whose calls become queries of their caller, built by `query`."""
+
+    name: str
+    title: str
+    description: str
+    annotations: ToolAnnotations
+    arguments: type[A]
+    query_type: QueryType[Q, R]
+    query: Callable[[A, CallOrigin], Q]
+
+    def definition(self, server: str) -> ToolDefinition:
+        """Return the tool as a server lists it."""
+        return ToolDefinition(
+            server=server,
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=input_schema(self.arguments),
+            annotations=self.annotations,
+        )
+
+    async def call(
+        self, query_client: QueryClient, args: JsonObject, timeout_s: float, origin: CallOrigin
+    ) -> ToolOutcome:
+        """Send the query and return its reply. Raises TimeoutError."""
+        try:
+            arguments = self.arguments.model_validate(args)
+        except ValidationError as error:
+            return ToolOutcome(status="tool_error", message=_fault(error))
+        query = self.query(arguments, origin)
+        try:
+            reply = await query_client.request(self.query_type, query, timeout=timeout_s)
+        except NoResponder as error:
+            return NotSent(status="tool_error", message=f"{error}. Nothing was changed")
+        except QueryFailed as error:
+            unknown = error.code == "unavailable" and not self.annotations.read_only
+            return ToolOutcome(status="unknown" if unknown else "tool_error", message=error.message)
+        return ToolOutcome(status="ok", result=reply.model_dump(mode="json"))
+
+
+def _fault(error: ValidationError) -> str:
+    """Describe the first fault of arguments, with the field."""
+    fault = error.errors()[0]
+    field = ".".join(map(str, fault["loc"])) or "arguments"
+    if fault["type"] == "extra_forbidden":
+        return f"{field}: unknown field"
+    return f"{field}: {fault['msg'].removeprefix('Value error, ')}"

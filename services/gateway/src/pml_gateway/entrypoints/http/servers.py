@@ -1,0 +1,74 @@
+"""GET /api/servers; GET /api/servers/{server}/quarantine, POST /api/servers/{server}/accept."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from pydantic import Field
+
+from pml_gateway.application.quarantine import Acceptance
+from pml_gateway.domain.api.api import Request
+from pml_gateway.domain.api.views import QuarantineView, ServerList, ServerView, quarantine_of
+from pml_gateway.entrypoints.http.routing import (
+    CONFLICT,
+    NOT_APPROVER,
+    NOT_FOUND,
+    CallerOf,
+    api_router,
+)
+from pml_gateway.ports import Caller, ToolServers
+
+
+class Accept(Request):
+    """Definitions to accept: for each tool, by name, the `definition_hash` that was shown."""
+
+    tools: Annotated[dict[str, str], Field(min_length=1, max_length=1000)]
+
+
+def server_routes(
+    servers: ToolServers, acceptance: Acceptance, caller_of: CallerOf, approver_of: CallerOf
+) -> APIRouter:
+    """Routes that read the connected MCP servers, and accept changed definitions of tools."""
+    router = api_router("servers")
+
+    @router.get("/servers", operation_id="list_servers")
+    async def list_servers(_: Annotated[Caller, Depends(caller_of)]) -> ServerList:
+        """List the configured servers with the state of their connections and their tools in
+        quarantine."""
+        views = [
+            ServerView(
+                name=name,
+                state=status.state,
+                error=status.error,
+                tools=status.tools,
+                since=status.since,
+                hints_trusted=status.hints_trusted,
+                warnings=status.warnings,
+                announced=status.announced,
+                quarantined=acceptance.quarantine.reports(name),
+            )
+            for name, status in sorted(servers.status().items())
+        ]
+        return ServerList(servers=tuple(views))
+
+    @router.get("/servers/{server}/quarantine", operation_id="show_quarantine", responses=NOT_FOUND)
+    async def show_quarantine(
+        server: str, _: Annotated[Caller, Depends(caller_of)]
+    ) -> QuarantineView:
+        """Show what a server changed in the definitions of its tools in quarantine."""
+        return quarantine_of(server, acceptance.held(server).values())
+
+    @router.post(
+        "/servers/{server}/accept",
+        operation_id="accept_tools",
+        responses={**NOT_APPROVER, **NOT_FOUND, **CONFLICT},
+    )
+    async def accept_tools(
+        server: str, body: Accept, caller: Annotated[Caller, Depends(approver_of)]
+    ) -> QuarantineView:
+        """Accept changed definitions, which ends the quarantine of these tools; approvals of calls
+        under the former definition are void. Return what is left in quarantine. Idempotent; a tool
+        whose definition changed again since it was shown is a conflict, and nothing is accepted."""
+        await acceptance.accept(caller.principal, server, body.tools)
+        return quarantine_of(server, acceptance.held(server).values())
+
+    return router

@@ -42,9 +42,11 @@ class CapabilitiesUnavailable(Retryable):
 class Capabilities(Protocol):
     """The capabilities that programs name. Reading raises CapabilitiesUnavailable."""
 
-    async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
-        """Resolve references, 64 at most, in the scope: known ones may be slightly outdated,
-        unknown ones are current."""
+    async def describe(
+        self, scope: Scope, principal: str, references: Sequence[str]
+    ) -> Mapping[str, Reference]:
+        """Resolve references of a principal's programs, 64 at most: known ones may be slightly
+        outdated, unknown ones are current."""
         ...
 
     def invalidate(self, scope: Scope) -> None:

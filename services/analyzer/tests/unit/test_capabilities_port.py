@@ -64,55 +64,59 @@ async def test_each_reference_is_told_in_its_own_scope(pair: Pair) -> None:
     capabilities, source = pair
     source.knows(READ, DOUBLE, UNKNOWN)
     asked = ["fs_read_json", "fs_raed", "nothing"]
-    assert await capabilities.describe(OURS, asked) == {
+    assert await capabilities.describe(OURS, "agent-7", asked) == {
         "fs_read_json": READ,
         "fs_raed": UNKNOWN,
         "nothing": Reference(reference="nothing"),
     }
-    theirs = await capabilities.describe(THEIRS, ["fs_read_json"])
+    theirs = await capabilities.describe(THEIRS, "agent-7", ["fs_read_json"])
     assert theirs["fs_read_json"].capability is None
 
 
 async def test_what_is_known_serves_until_it_is_dropped(pair: Pair) -> None:
     capabilities, source = pair
     source.knows(READ)
-    await capabilities.describe(OURS, ["fs_read_json"])
+    await capabilities.describe(OURS, "agent-7", ["fs_read_json"])
     renamed = meaning("fs_read_json", PURE)
     source.knows(renamed, DOUBLE)
-    both = await capabilities.describe(OURS, ["fs_read_json", "math_double"])
+    both = await capabilities.describe(OURS, "agent-7", ["fs_read_json", "math_double"])
     assert both == {"fs_read_json": READ, "math_double": DOUBLE}
     capabilities.invalidate(THEIRS)
-    assert (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"] == READ
+    assert (await capabilities.describe(OURS, "agent-7", ["fs_read_json"]))["fs_read_json"] == READ
     capabilities.invalidate(OURS)
-    assert (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"] == renamed
+    assert (await capabilities.describe(OURS, "agent-7", ["fs_read_json"]))[
+        "fs_read_json"
+    ] == renamed
 
 
 async def test_what_is_unknown_is_asked_for_every_time(pair: Pair) -> None:
     capabilities, source = pair
-    assert (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"].capability is None
+    assert (await capabilities.describe(OURS, "agent-7", ["fs_read_json"]))[
+        "fs_read_json"
+    ].capability is None
     source.knows(READ)
-    assert (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"] == READ
+    assert (await capabilities.describe(OURS, "agent-7", ["fs_read_json"]))["fs_read_json"] == READ
 
 
 async def test_a_registry_that_does_not_answer_is_waited_for(pair: Pair) -> None:
     capabilities, source = pair
     source.fails()
     with pytest.raises(CapabilitiesUnavailable, match=r"acme\.a"):
-        await capabilities.describe(OURS, ["fs_read_json"])
+        await capabilities.describe(OURS, "agent-7", ["fs_read_json"])
     source.knows(READ)
-    assert (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"] == READ
+    assert (await capabilities.describe(OURS, "agent-7", ["fs_read_json"]))["fs_read_json"] == READ
 
 
 @pytest.mark.parametrize(
     ("change", "dropped"),
-    [("created", True), ("named", True), ("listed", False), ("learned", False)],
+    [("created", True), ("renamed", True), ("yanked", True), ("listed", False), ("learned", False)],
 )
 async def test_only_a_change_of_names_makes_what_is_known_be_asked_again(
     pair: Pair, change: str, dropped: bool
 ) -> None:
     capabilities, source = pair
     source.knows(READ)
-    await capabilities.describe(OURS, ["fs_read_json"])
+    await capabilities.describe(OURS, "agent-7", ["fs_read_json"])
     source.knows(DOUBLE)
     event = CapabilityChanged.model_validate(
         {
@@ -125,7 +129,7 @@ async def test_only_a_change_of_names_makes_what_is_known_be_asked_again(
     )
     for _ in range(2):
         await on_capability_changed(event, capabilities)
-    found = (await capabilities.describe(OURS, ["fs_read_json"]))["fs_read_json"]
+    found = (await capabilities.describe(OURS, "agent-7", ["fs_read_json"]))["fs_read_json"]
     assert (found.capability is None) == dropped
 
 
@@ -139,9 +143,9 @@ async def test_only_what_is_missing_is_asked_for(bus: Bus) -> None:
     await registry.serve(bus)
     registry.capabilities = {str(OURS): [READ, DOUBLE]}
     capabilities = BusCapabilities(bus, max_age_s=30)
-    await capabilities.describe(OURS, [])
-    await capabilities.describe(OURS, ["fs_read_json"])
-    await capabilities.describe(OURS, ["fs_read_json", "math_double"])
+    await capabilities.describe(OURS, "agent-7", [])
+    await capabilities.describe(OURS, "agent-7", ["fs_read_json"])
+    await capabilities.describe(OURS, "agent-7", ["fs_read_json", "math_double"])
     assert registry.described == [("fs_read_json",), ("math_double",)]
 
 
@@ -151,7 +155,7 @@ async def test_a_copy_grows_too_old(bus: Bus) -> None:
     registry.capabilities = {str(OURS): [READ]}
     capabilities = BusCapabilities(bus, max_age_s=30, clock=clock)
     for clock.now in (0.0, 30.0, 31.0, 61.0):
-        await capabilities.describe(OURS, ["fs_read_json"])
+        await capabilities.describe(OURS, "agent-7", ["fs_read_json"])
     assert len(registry.described) == 2
 
 
@@ -167,7 +171,9 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(bus: Bus) -> None:
 
     await bus.serve(DESCRIBE_CAPABILITIES, answer)
     for _ in range(2):
-        assert await capabilities.describe(OURS, ["fs_read_json"]) == {"fs_read_json": READ}
+        assert await capabilities.describe(OURS, "agent-7", ["fs_read_json"]) == {
+            "fs_read_json": READ
+        }
     assert asked == 2
 
 
@@ -178,8 +184,8 @@ async def test_only_so_many_are_kept(bus: Bus) -> None:
     registry.capabilities = {str(OURS): [meaning(name, PURE) for name in names]}
     capabilities = BusCapabilities(bus, max_age_s=30)
     for name in names:
-        await capabilities.describe(OURS, [name])
-    await capabilities.describe(OURS, [names[-1]])
+        await capabilities.describe(OURS, "agent-7", [name])
+    await capabilities.describe(OURS, "agent-7", [names[-1]])
     assert len(registry.described) == MAX_CACHED + 1
-    await capabilities.describe(OURS, [names[0]])
+    await capabilities.describe(OURS, "agent-7", [names[0]])
     assert len(registry.described) == MAX_CACHED + 2

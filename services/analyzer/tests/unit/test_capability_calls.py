@@ -2,6 +2,7 @@
 
 import pytest
 
+from pml_analysis.capability_reading import read_capability
 from pml_analysis.decision.capabilities import (
     MAX_CAPABILITIES,
     MAX_DEPTH,
@@ -130,6 +131,20 @@ def test_what_was_near_in_the_registry_is_offered() -> None:
     known = Library(near={"fs_raed": ["fs_read", "fs_reap"]})
     assert complaint("capabilities.fs_raed({})", known) == (
         '1:1 There is no capability "fs_raed". Did you mean fs_read or fs_reap?'
+    )
+
+
+def test_what_the_registry_refuses_cannot_be_called_and_says_why() -> None:
+    refused_by_name = {"fs_read_json": "version 1 is not what was signed"}
+    known = Library(refused=refused_by_name)
+    assert complaint("capabilities.fs_read_json({})", known) == (
+        "1:1 Capability fs_read_json cannot be called: version 1 is not what was signed"
+    )
+    caller = described("report:weekly", "return capabilities.fs_read_json({});")
+    through = Library({"report_weekly": read_capability(caller)}, refused=refused_by_name)
+    assert complaint("capabilities.report_weekly({})", through) == (
+        "1:1 Capability report:weekly calls fs_read_json, which cannot be called: "
+        "version 1 is not what was signed"
     )
 
 

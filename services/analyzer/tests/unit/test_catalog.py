@@ -3,6 +3,7 @@
 import pytest
 
 from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
+from pml_analysis.decision.toolbox import Tools
 from pml_analyzer.adapters.bus_catalog import BusCatalog
 from pml_analyzer.adapters.memory import MemoryCatalog
 from pml_analyzer.ports import Catalog, CatalogUnavailable
@@ -10,6 +11,7 @@ from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import LIST_TOOLS
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import QuarantinedTool
 from services.analyzer.tests.conftest import Registry
 from services.analyzer.tests.support.programs import tool
 
@@ -106,6 +108,18 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(bus: Bus) -> None:
     for _ in range(2):
         assert list(await tools.tools(OURS)) == [READ]
     assert asked == 2
+
+
+async def test_tools_in_quarantine_are_known_as_such(bus: Bus) -> None:
+    held = QuarantinedTool(server="fs", name="write", changed=(), definition_hash="ab" * 32)
+
+    async def answer(_: ListTools) -> ToolCatalog:
+        return ToolCatalog(tools=(READ,), quarantined=(held,))
+
+    await bus.serve(LIST_TOOLS, answer)
+    known = await BusCatalog(bus, max_age_s=30).tools(OURS)
+    assert isinstance(known, Tools)
+    assert (list(known), list(known.quarantined.values())) == ([READ], [held])
 
 
 async def test_only_so_many_scopes_are_kept(bus: Bus) -> None:

@@ -3,7 +3,13 @@
 import re
 
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
-from pml_analysis.typing.declarations import DECLARED, as_module, declarations
+from pml_analysis.typing.declarations import (
+    DECLARED,
+    as_module,
+    capability_signature,
+    declarations,
+    tool_signature,
+)
 from pml_analysis.typing.sandbox_types import SANDBOX_NAMES
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from services.analyzer.tests.support.programs import schema, tool
@@ -38,6 +44,14 @@ def test_names_that_are_no_identifiers_are_quoted() -> None:
 
 def test_without_an_output_schema_the_result_is_anything() -> None:
     assert "=> Promise<any> };" in declared(tool("fs:read", "path"))
+
+
+def test_a_learned_output_is_open_and_stands_back_for_the_schema_of_the_server() -> None:
+    learned = {**schema("size"), "additionalProperties": True}
+    seen = tool("fs:read", "path").model_copy(update={"learned_output": learned})
+    assert "=> Promise<{ size: string; [key: string]: any }>" in declared(seen)
+    typed = seen.model_copy(update={"output_schema": schema("content")})
+    assert "=> Promise<{ content: string }>" in declared(typed)
 
 
 def test_the_title_stands_in_for_a_description() -> None:
@@ -138,3 +152,33 @@ def test_nothing_of_others_becomes_a_declaration() -> None:
     assert len(heads) == len(set(heads))
     assert {name for name in heads if not name.startswith("Pml")} == set(DECLARED)
     assert "\ud800" not in text
+
+
+def test_a_signature_shows_how_a_program_calls_a_tool() -> None:
+    read = tool("fs:read", "path", gives=schema("content"))
+    assert (
+        tool_signature(read) == "mcp.fs.read(args: { path: string }): Promise<{ content: string }>"
+    )
+    odd = tool("my server:a-b", "path")
+    assert tool_signature(odd) == 'mcp["my server"]["a-b"](args: { path: string }): Promise<any>'
+    by_name = tool("call:me", "path")
+    assert tool_signature(by_name) == 'mcp.call("call:me", args: { path: string }): Promise<any>'
+
+
+def test_a_signature_begins_with_the_types_that_it_refers_to() -> None:
+    node: JsonObject = {
+        "$defs": {"Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}},
+        "type": "object",
+        "properties": {"node": {"$ref": "#/$defs/Node"}},
+    }
+    shown = tool_signature(ToolDefinition(server="fs", name="walk", input_schema=node))
+    assert shown == (
+        "type PmlFsWalk_Node = { next?: PmlFsWalk_Node };\n"
+        "mcp.fs.walk(args?: { node?: PmlFsWalk_Node }): Promise<any>"
+    )
+
+
+def test_a_signature_shows_how_a_program_calls_a_capability() -> None:
+    assert capability_signature("fs_copy", schema("path")) == (
+        "capabilities.fs_copy(args: { path: string }): Promise<any>"
+    )

@@ -27,9 +27,11 @@ class Counting(MemoryCapabilities):
         super().__init__(known)
         self.asked: list[list[str]] = []
 
-    async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
+    async def describe(
+        self, scope: Scope, principal: str, references: Sequence[str]
+    ) -> Mapping[str, Reference]:
         self.asked.append(list(references))
-        return await super().describe(scope, references)
+        return await super().describe(scope, principal, references)
 
 
 def _capabilities(*known: Reference) -> Counting:
@@ -103,6 +105,16 @@ async def test_an_unknown_capability_is_rejected_with_what_may_have_been_meant()
     assert isinstance(event, AnalysisRejected)
     (told,) = event.diagnostics
     assert told.message == ('There is no capability "fs_raed_json". Did you mean fs_read_json?')
+
+
+async def test_a_program_is_rejected_that_reaches_a_capability_the_registry_refuses() -> None:
+    tampered = Reference(reference="fs_read_json", refused="it is not what was signed")
+    capabilities = _capabilities(meaning("report_weekly", REPORT), tampered)
+    for code in ("capabilities.fs_read_json({});", "capabilities.report_weekly({});"):
+        event = await _answer(code, capabilities)
+        assert isinstance(event, AnalysisRejected)
+        (told,) = event.diagnostics
+        assert told.message.endswith("cannot be called: it is not what was signed")
 
 
 async def test_another_scopes_capability_is_rejected_like_one_that_nobody_has() -> None:

@@ -1,6 +1,7 @@
 """The tools of a scope, and their index."""
 
-from pml_analysis.decision.toolbox import Tools
+from pml_analysis.decision.toolbox import Toolbox, Tools
+from pml_common.contracts.tool import QuarantinedTool
 from services.analyzer.tests.support.programs import tool
 
 READ, WRITE, STATUS = tool("fs:read"), tool("fs:write"), tool("git:status")
@@ -34,3 +35,15 @@ def test_the_hash_of_a_tool_is_that_of_its_definition_however_often_it_is_asked_
     tools = Tools([READ, WRITE])
     for tool_ in (READ, WRITE, READ):
         assert tools.hash_of(tool_) == tool_.definition_hash
+
+
+def test_a_tool_in_quarantine_is_explained_by_what_changed_and_how_to_accept_it() -> None:
+    held = QuarantinedTool(
+        server="fs", name="write", changed=("description",), definition_hash="ab" * 32
+    )
+    for known in ([READ], []):
+        explained = Toolbox(Tools(known, [held])).explain("fs", "write")
+        assert "fs:write is quarantined: its server changed its definition (description)" in (
+            explained
+        )
+        assert "`pml servers accept fs write`" in explained

@@ -100,6 +100,13 @@ async def test_twenty_runs_at_once_lose_no_update(trace_store: TraceStore) -> No
     assert sum(stats.count for stats in experience.learning.paths) == 20
 
 
+async def test_the_runs_that_succeeded_since_a_failure_are_kept(trace_store: TraceStore) -> None:
+    for success, streak in ((True, 1), (False, 0), (True, 1), (True, 2)):
+        run = finished_run(success=success)
+        await _learn(trace_store, run)
+        assert (await _experience(trace_store, run)).usage.success_streak == streak
+
+
 async def test_one_message_delivered_to_two_at_once_counts_once(trace_store: TraceStore) -> None:
     run = finished_run()
     first, second = await asyncio.gather(_learn(trace_store, run), _learn(trace_store, run))

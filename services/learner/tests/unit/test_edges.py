@@ -1,11 +1,26 @@
-"""Edges from the times of calls: sequences and parallel calls."""
+"""Edges from the times of calls: sequences and parallel calls; and calls between capabilities."""
+
+from uuid import uuid4
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pml_common.contracts import ids
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.learner import EdgesObserved
 from pml_common.contracts.trace import TaskResult
+from pml_learner.domain.batch import messages_of
 from pml_learner.domain.edges import observed_edges
-from services.learner.tests.support.builders import tool_call
+from pml_learner.domain.lesson import Experience, learn
+from pml_learner.domain.nested_runs import observed_calls
+from pml_learner.domain.temporal_difference import TdRule
+from services.learner.tests.support.builders import (
+    CODE_HASH,
+    SCOPE,
+    finished_run,
+    nested_run,
+    tool_call,
+)
 
 CALLS = st.lists(
     st.tuples(st.sampled_from(["a:a", "b:b", "c:c"]), st.integers(0, 30), st.integers(0, 10)),
@@ -93,3 +108,51 @@ def test_edges_are_exactly_the_orderings_with_nothing_between(calls: list[TaskRe
         if pair[0] != pair[1]:
             expected[pair] = expected.get(pair, 0) + 1
     assert _edges(*calls) == expected
+
+
+B, C = "bb" * 32, "cc" * 32
+
+
+def _called(*runs: RunFinished) -> list[tuple[str, str, int]]:
+    """The published calls, by the first letter of each code hash."""
+    letters = {ids.capability_id(SCOPE, code): code[0] for code in (CODE_HASH, B, C)}
+    lessons = {run.event_id: [learn(Experience(), run, TdRule())] for run in runs}
+    (observed,) = (
+        each
+        for messages in messages_of(lessons).values()
+        for each in messages
+        if isinstance(each, EdgesObserved)
+    )
+    assert observed.event_id == ids.effect_id(runs[-1].event_id, "edges-observed")
+    return [
+        (letters[call.from_capability_id], letters[call.to_capability_id], call.count)
+        for call in observed.calls
+    ]
+
+
+def _nesting(*, times: int = 1) -> RunFinished:
+    """A run that calls B some times, which calls C each time."""
+    run = finished_run()
+    of_b = [nested_run(run.trace_id, B, occurrence=at) for at in range(times)]
+    of_c = [nested_run(each.trace_id, C) for each in of_b]
+    return run.model_copy(update={"nested": (*of_b, *of_c)})
+
+
+def test_a_nested_call_is_one_of_its_direct_caller() -> None:
+    assert sorted(_called(_nesting())) == [("a", "b", 1), ("b", "c", 1)]
+
+
+def test_calls_are_counted_once_for_each_run() -> None:
+    assert sorted(_called(_nesting(times=3), _nesting())) == [("a", "b", 2), ("b", "c", 2)]
+
+
+def test_calls_of_itself_and_of_an_unknown_caller_are_left_out() -> None:
+    run = finished_run()
+    own, stray = nested_run(run.trace_id, CODE_HASH), nested_run(uuid4(), B)
+    assert observed_calls(run.model_copy(update={"nested": (own, stray)})) == frozenset()
+
+
+def test_a_dry_run_shows_no_calls() -> None:
+    dry = _nesting().model_copy(update={"dry_run": True})
+    lessons = {dry.event_id: [learn(Experience(), dry, TdRule())]}
+    assert messages_of(lessons) == {dry.event_id: []}

@@ -91,7 +91,9 @@ def test_a_negative_duration_counts_as_zero() -> None:
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 1e6)), min_size=1, max_size=30))
 def test_usage_is_the_plain_count_and_mean_of_all_runs(runs: list[tuple[bool, float]]) -> None:
+    ends = "".join("1" if ok else "0" for ok, _ in runs)
     *_, last = _lessons(*(finished_run(success=ok, duration_ms=ms) for ok, ms in runs))
     usage = last.experience.usage
     assert (usage.count, usage.success_count) == (len(runs), sum(ok for ok, _ in runs))
+    assert usage.success_streak == len(ends) - len(ends.rstrip("1"))
     assert usage.mean_duration_ms == pytest.approx(sum(ms for _, ms in runs) / len(runs))

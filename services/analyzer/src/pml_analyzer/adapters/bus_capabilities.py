@@ -24,22 +24,29 @@ class BusCapabilities(Capabilities):
         self, bus: QueryClient, *, max_age_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._bus = bus
-        self._cache = ReplyCache[tuple[Scope, str], Reference](
+        self._cache = ReplyCache[tuple[Scope, str, str], Reference](
             max_age_s=max_age_s, max_entries=MAX_CACHED, clock=clock
         )
 
     @override
-    async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
-        copies = {reference: self._cache.get((scope, reference)) for reference in references}
+    async def describe(
+        self, scope: Scope, principal: str, references: Sequence[str]
+    ) -> Mapping[str, Reference]:
+        # By principal, too: another's private capability is found by its owner alone.
+        copies = {
+            reference: self._cache.get((scope, principal, reference)) for reference in references
+        }
         found = {reference: copy for reference, copy in copies.items() if copy is not None}
         unknown = tuple(reference for reference in copies if reference not in found)
         if unknown:
-            found.update(await self._query(scope, unknown))
+            found.update(await self._query(scope, principal, unknown))
         return found
 
-    async def _query(self, scope: Scope, references: tuple[str, ...]) -> Mapping[str, Reference]:
+    async def _query(
+        self, scope: Scope, principal: str, references: tuple[str, ...]
+    ) -> Mapping[str, Reference]:
         moment = self._cache.begin_query()
-        query = DescribeCapabilities(scope=scope, references=references)
+        query = DescribeCapabilities(scope=scope, principal=principal, references=references)
         try:
             reply = await self._bus.request(DESCRIBE_CAPABILITIES, query)
         except QueryFailed as failure:
@@ -47,7 +54,7 @@ class BusCapabilities(Capabilities):
             raise CapabilitiesUnavailable(f"{what}: {failure}") from failure
         for one in reply.references:
             if one.capability is not None:
-                self._cache.put(moment, (scope, one.reference), one)
+                self._cache.put(moment, (scope, principal, one.reference), one)
         return {one.reference: one for one in reply.references}
 
     @override

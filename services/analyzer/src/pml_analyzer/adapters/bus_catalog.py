@@ -43,7 +43,7 @@ class BusCatalog(Catalog):
             reply = await self._bus.request(LIST_TOOLS, ListTools(scope=scope))
         except QueryFailed as failure:
             raise CatalogUnavailable(f"the tools of {scope}: {failure}") from failure
-        tools = Tools(reply.tools)
+        tools = Tools(reply.tools, reply.quarantined)
         self._cache.put(moment, scope, tools)
         return tools
 

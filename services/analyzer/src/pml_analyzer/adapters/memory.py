@@ -53,14 +53,16 @@ class MemoryCapabilities(Capabilities):
 
     def __init__(self, known: dict[str, Sequence[Reference]] | None = None) -> None:
         self.known: dict[str, Sequence[Reference]] | None = known or {}
-        self._cache: dict[tuple[Scope, str], Reference] = {}
+        self._cache: dict[tuple[Scope, str, str], Reference] = {}
 
     @override
-    async def describe(self, scope: Scope, references: Sequence[str]) -> Mapping[str, Reference]:
-        return {reference: self._described(scope, reference) for reference in references}
+    async def describe(
+        self, scope: Scope, principal: str, references: Sequence[str]
+    ) -> Mapping[str, Reference]:
+        return {reference: self._described(scope, principal, reference) for reference in references}
 
-    def _described(self, scope: Scope, reference: str) -> Reference:
-        copy = self._cache.get((scope, reference))
+    def _described(self, scope: Scope, principal: str, reference: str) -> Reference:
+        copy = self._cache.get((scope, principal, reference))
         if copy is not None:
             return copy
         if self.known is None:
@@ -68,7 +70,7 @@ class MemoryCapabilities(Capabilities):
         for one in self.known.get(str(scope), ()):
             if one.reference == reference:
                 if one.capability is not None:
-                    self._cache[scope, reference] = one
+                    self._cache[scope, principal, reference] = one
                 return one
         return Reference(reference=reference)
 

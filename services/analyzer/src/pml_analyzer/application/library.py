@@ -23,6 +23,7 @@ _TOO_LONG: Final = "its program and those before it are too long to be read for 
 
 async def library_for(
     scope: Scope,
+    principal: str,
     references: Sequence[str],
     capabilities: Capabilities,
     limits: Limits,
@@ -37,6 +38,7 @@ async def library_for(
     left = _MAX_PROGRAMS * limits.source_bytes
     found: dict[str, Capability] = {}
     near: dict[str, Sequence[str]] = {}
+    refused: dict[str, str] = {}
     known: dict[UUID, Capability] = {}
     wanted = references
     for _ in range(MAX_DEPTH):
@@ -47,9 +49,12 @@ async def library_for(
             break
         below: list[str] = []
         for reference, answer in (
-            await capabilities.describe(scope, fresh[: MAX_CAPABILITIES + 1])
+            await capabilities.describe(scope, principal, fresh[: MAX_CAPABILITIES + 1])
         ).items():
             about = answer.capability
+            if answer.refused is not None:
+                refused[reference] = answer.refused
+                continue
             if about is None:
                 near[reference] = answer.near
                 continue
@@ -63,4 +68,4 @@ async def library_for(
             found[reference] = known[about.capability_id]
             below += found[reference].references
         wanted = below
-    return Library(found, near)
+    return Library(found, near, refused)

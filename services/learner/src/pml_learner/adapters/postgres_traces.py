@@ -112,7 +112,7 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
             await self._batch.connection.execute(
                 _SQL["save-lessons"],
                 *columns([_columns(lesson) for lesson in self._lessons[start:end]], 22),
-                *columns(experiences if last else (), 7),
+                *columns(experiences if last else (), 8),
                 *columns(self._batch.take() if last else (), 2),
                 consumer,
             )
@@ -127,6 +127,7 @@ def _experience(row: asyncpg.Record) -> Experience:
     usage = Usage(
         count=row["run_count"],
         success_count=row["success_count"],
+        success_streak=row["success_streak"],
         mean_duration_ms=row["mean_duration_ms"],
     )
     return Experience(usage, Learning.model_validate_json(row["learning"]))
@@ -134,7 +135,8 @@ def _experience(row: asyncpg.Record) -> Experience:
 
 def _experience_columns(experience: Experience) -> tuple[object, ...]:
     usage, learning = experience.usage, experience.learning.model_dump_json()
-    return usage.count, usage.success_count, usage.mean_duration_ms, learning
+    runs = usage.count, usage.success_count, usage.success_streak
+    return *runs, usage.mean_duration_ms, learning
 
 
 def _columns(lesson: Lesson) -> tuple[object, ...]:

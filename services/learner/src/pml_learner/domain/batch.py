@@ -2,17 +2,27 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from pml_common.contracts import ids
 from pml_common.contracts.base import Event
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.learner import EdgesObserved, ObservedEdge
+from pml_common.contracts.learner import EdgesObserved, ObservedCall, ObservedEdge
 from pml_learner.domain.edges import observed_edges
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability, learn
-from pml_learner.domain.nested_runs import own_runs
+from pml_learner.domain.nested_runs import observed_calls, own_runs
 from pml_learner.domain.temporal_difference import TdRule
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The relations that one run showed."""
+
+    run: RunFinished
+    edges: Sequence[ObservedEdge]
+    calls: frozenset[tuple[UUID, UUID]]
 
 
 def capabilities_of(runs: Iterable[RunFinished]) -> Mapping[ScopedCapability, CapabilityIdentity]:
@@ -42,7 +52,7 @@ def lessons_of(
 
 def messages_of(lessons: Mapping[UUID, Sequence[Lesson]]) -> Mapping[UUID, Sequence[Event]]:
     """Messages to publish, each once for a capability and under the last run that it follows from:
-    the newest learning, and the edges of the whole runs. Dry runs have none."""
+    the newest learning, and the edges and calls of the whole runs. Dry runs have none."""
     taught = {
         cause: [lesson for lesson in of_run if not lesson.run.dry_run]
         for cause, of_run in lessons.items()
@@ -59,18 +69,20 @@ def messages_of(lessons: Mapping[UUID, Sequence[Lesson]]) -> Mapping[UUID, Seque
 
 
 def _edges(runs: Sequence[RunFinished]) -> Iterable[tuple[UUID, EdgesObserved]]:
-    """Yield the edges that the runs of each capability showed, with the id of its last run that
-    showed any."""
-    shown: dict[ScopedCapability, list[tuple[RunFinished, Sequence[ObservedEdge]]]] = {}
+    """Yield the edges and calls that the runs of each capability showed, with the id of its last
+    run that showed any."""
+    shown: dict[ScopedCapability, list[_Shown]] = {}
     for run in runs:
-        if edges := observed_edges(run.task_results):
+        found = _Shown(run, observed_edges(run.task_results), observed_calls(run))
+        if found.edges or found.calls:
             capability = run.scope, run.capability.capability_id
-            shown.setdefault(capability, []).append((run, edges))
+            shown.setdefault(capability, []).append(found)
     for of_capability in shown.values():
-        last, _ = of_capability[-1]
-        counts = Counter[tuple[str, str]]()
-        for _, edges in of_capability:
-            counts.update({(edge.from_tool, edge.to_tool): edge.count for edge in edges})
+        last = of_capability[-1].run
+        counts, calls = Counter[tuple[str, str]](), Counter[tuple[UUID, UUID]]()
+        for each in of_capability:
+            counts.update({(edge.from_tool, edge.to_tool): edge.count for edge in each.edges})
+            calls.update(each.calls)
         yield (
             last.event_id,
             EdgesObserved(
@@ -81,6 +93,10 @@ def _edges(runs: Sequence[RunFinished]) -> Iterable[tuple[UUID, EdgesObserved]]:
                 edges=tuple(
                     ObservedEdge(from_tool=from_tool, to_tool=to_tool, count=count)
                     for (from_tool, to_tool), count in sorted(counts.items())
+                ),
+                calls=tuple(
+                    ObservedCall(from_capability_id=caller, to_capability_id=called, count=count)
+                    for (caller, called), count in sorted(calls.items())
                 ),
                 runs=len(of_capability),
             ),

@@ -116,5 +116,6 @@ def _with_run(usage: Usage, success: bool, duration_ms: float) -> Usage:
     return Usage(
         count=count,
         success_count=usage.success_count + int(success),
+        success_streak=usage.success_streak + 1 if success else 0,
         mean_duration_ms=usage.mean_duration_ms + (duration_ms - usage.mean_duration_ms) / count,
     )

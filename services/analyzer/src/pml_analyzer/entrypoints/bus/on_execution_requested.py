@@ -30,7 +30,7 @@ async def on_execution_requested(
     outcome = await analyses.of(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_capabilities:
         names = outcome.missing_capabilities
-        library = await library_for(scope, names, capabilities, limits, engine)
+        library = await library_for(scope, request.principal, names, capabilities, limits, engine)
         outcome = await analyses.of(request, tools, library, limits)
     if isinstance(outcome, Rejection) and outcome.missing_tools:
         # The author may use a tool that is newer than the cached catalog.

@@ -11,5 +11,5 @@ async def on_catalog_changed(event: CatalogChanged, catalog: Catalog) -> None:
 
 async def on_capability_changed(event: CapabilityChanged, capabilities: Capabilities) -> None:
     """Invalidate the scope's cached capabilities; new statistics invalidate nothing."""
-    if event.change in ("created", "named"):
+    if event.change not in ("listed", "learned"):
         capabilities.invalidate(event.scope)

@@ -8,7 +8,7 @@ ON CONFLICT DO NOTHING
 -- name: lock-experiences
 SELECT
     learning.org, learning.project, learning.capability_id, learning.run_count,
-    learning.success_count, learning.mean_duration_ms, learning.learning
+    learning.success_count, learning.success_streak, learning.mean_duration_ms, learning.learning
 FROM learning
 JOIN unnest($1::text[], $2::text[], $3::uuid[]) AS asked (org, project, capability_id)
     USING (org, project, capability_id)
@@ -22,22 +22,24 @@ WITH learned AS (
     UPDATE learning
     SET run_count = learned.run_count,
         success_count = learned.success_count,
+        success_streak = learned.success_streak,
         mean_duration_ms = learned.mean_duration_ms,
         learning = learned.learning::json,
         updated_at = now()
     FROM unnest(
-        $23::text[], $24::text[], $25::uuid[], $26::integer[], $27::integer[],
-        $28::double precision[], $29::text[]
+        $23::text[], $24::text[], $25::uuid[], $26::integer[], $27::integer[], $28::integer[],
+        $29::double precision[], $30::text[]
     ) AS learned (
-        org, project, capability_id, run_count, success_count, mean_duration_ms, learning
+        org, project, capability_id, run_count, success_count, success_streak, mean_duration_ms,
+        learning
     )
     WHERE learning.org = learned.org AND learning.project = learned.project
         AND learning.capability_id = learned.capability_id
 ), concluded AS (
     UPDATE inbox
     SET facts = concluded.facts::json
-    FROM unnest($30::uuid[], $31::text[]) AS concluded (message_id, facts)
-    WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $32
+    FROM unnest($31::uuid[], $32::text[]) AS concluded (message_id, facts)
+    WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $33
 )
 INSERT INTO execution_trace (
     org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at, success,

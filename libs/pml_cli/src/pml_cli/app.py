@@ -10,6 +10,7 @@ import typer
 
 from pml_cli.approvals import approvals
 from pml_cli.bus import bus
+from pml_cli.dns import dns
 from pml_cli.errors import USAGE, CommandError, asks_for_json, fail
 from pml_cli.offline import offline
 from pml_cli.options import AsJson, Home, Reason, Url
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.add_typer(approvals, name="approvals")
 app.add_typer(servers, name="servers")
+app.add_typer(dns, name="dns")
 app.add_typer(bus, name="bus")
 app.add_typer(offline)
 
@@ -102,6 +104,13 @@ def execute(
     name: Annotated[
         str | None, typer.Option(help="Name of the learned capability: namespace:action.")
     ] = None,
+    update: Annotated[
+        bool, typer.Option(help="Make the program the next version of your capability --name.")
+    ] = False,
+    version_tag: Annotated[str | None, typer.Option(help="Tag of that version, as v1.2.0.")] = None,
+    change_summary: Annotated[
+        str | None, typer.Option(help="What that version changes, in a sentence.")
+    ] = None,
     capability: Annotated[
         str | None, typer.Option(help="Run the learned capability of this name instead of a file.")
     ] = None,
@@ -150,6 +159,9 @@ def execute(
         "code": None if file is None else read_source(file),
         "intent": intent,
         "name": name,
+        "update": update or None,
+        "version_tag": version_tag,
+        "change_summary": change_summary,
         "capability": capability,
         "tool": tool and {"toolId": tool},
         **read_run(dag, parse_arguments(arg or [], args_json)),

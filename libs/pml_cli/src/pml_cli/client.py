@@ -11,6 +11,7 @@ import httpx2
 from pml_cli.errors import UNREACHABLE, CommandError
 
 Json = dict[str, object]
+Params = Mapping[str, str | list[str]]
 DEFAULT_URL = "http://127.0.0.1:8080"
 WAIT_S = 3600.0
 """Limit for a response; a program may run long."""
@@ -51,8 +52,8 @@ class Client:
         self._http.close()
 
     def get(self, path: str, **params: object) -> Json:
-        """GET a JSON object; parameters that are None are omitted."""
-        chosen = {name: str(value) for name, value in params.items() if value is not None}
+        """GET a JSON object; parameters that are None are omitted, those of a list repeated."""
+        chosen = {name: _texts(value) for name, value in params.items() if value is not None}
         return self._send("GET", path, params=chosen)
 
     def post(
@@ -75,7 +76,7 @@ class Client:
         method: Literal["GET", "POST", "PATCH"],
         path: str,
         *,
-        params: Mapping[str, str] | None = None,
+        params: Params | None = None,
         json: Json | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Json:
@@ -89,7 +90,7 @@ class Client:
         method: str,
         path: str,
         *,
-        params: Mapping[str, str] | None = None,
+        params: Params | None = None,
         json: Json | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
@@ -104,6 +105,12 @@ class Client:
                 f"no answer from {self.url} ({error}): run `pml up`, or name a gateway with --url",
                 UNREACHABLE,
             ) from error
+
+
+def _texts(value: object) -> str | list[str]:
+    return (
+        [str(each) for each in cast(list[object], value)] if isinstance(value, list) else str(value)
+    )
 
 
 def _object(answer: httpx2.Response) -> Json:

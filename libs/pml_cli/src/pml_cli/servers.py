@@ -1,22 +1,51 @@
-"""`pml servers`: MCP servers and whether their hints are trusted."""
+"""`pml servers`: MCP servers, the trust in their hints, and changed definitions of tools."""
 
 from typing import Annotated
 
 import typer
 
-from pml_cli.options import AsJson, Home, Url
+from pml_cli.options import AsJson, Home, KeyFile, Url
 from pml_cli.session import session
 
-servers = typer.Typer(no_args_is_help=True, help="Add MCP servers and show their state.")
+servers = typer.Typer(
+    no_args_is_help=True, help="Add MCP servers, show their state, accept their tools."
+)
 
 
 @servers.command("list")
 def servers_list(url: Url = None, as_json: AsJson = False) -> None:
-    """List connected servers, their state, and whether their hints are trusted."""
+    """List connected servers, their state, their tools in quarantine, and whether their hints are
+    trusted."""
     from pml_cli.commands import servers as command
 
     with session(url, as_json=as_json) as (client, out):
         command.list_servers(client, out)
+
+
+@servers.command("diff")
+def servers_diff(server: str, tool: str, url: Url = None, as_json: AsJson = False) -> None:
+    """Show what a server changed in the definition of a tool in quarantine."""
+    from pml_cli.commands import servers as command
+
+    with session(url, as_json=as_json) as (client, out):
+        command.diff(client, out, server, tool)
+
+
+@servers.command("accept")
+def servers_accept(
+    server: str,
+    tools: Annotated[list[str] | None, typer.Argument(help="Default: all in quarantine.")] = None,
+    key_file: KeyFile = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept changed definitions of a server's tools, which ends their quarantine."""
+    from pml_cli.commands import servers as command
+    from pml_cli.credentials import deciding_headers
+
+    with session(url, as_json=as_json) as (client, out):
+        approver = deciding_headers(client.url, key_file)
+        command.accept(client, out, server, tools or [], approver)
 
 
 @servers.command("add")

@@ -83,7 +83,7 @@ def test_an_answer_from_the_cache_says_so(
 def test_a_capability_is_shown_with_its_policy(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    example = EXAMPLES / "qry.registry.resolve-capability.v1.reply.json"
+    example = EXAMPLES / "qry.registry.resolve-capability.v2.reply.json"
     found = json.loads(example.read_text(encoding="utf-8"))
     gateway.answers[f"GET {LOOK}"] = (200, found)
     assert pml(monkeypatch, "capabilities", "fs:look") == 0

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from libs.pml_cli.tests.support.fakes import Gateway, pml
+from pml_cli.render.versions import version_line
 
 WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
 CAPABILITY = "bfde1ab3-3f21-5896-84dd-b846b27ca7e8"
@@ -232,20 +233,41 @@ def test_a_workflow_is_drawn_with_structure_path_and_durations(
 def test_a_capability_is_drawn_with_its_learned_paths(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record = json.loads((EXAMPLES / "qry.registry.resolve-capability.v1.reply.json").read_text())
+    record = json.loads((EXAMPLES / "qry.registry.resolve-capability.v2.reply.json").read_text())
     gateway.answers["GET /api/capabilities/fs:ensure_file"] = (200, record)
     assert pml(monkeypatch, "capabilities", "fs:ensure_file") == 0
     out = capsys.readouterr().out
     assert "n1 → d1 → n2" in out
     assert "dominant" in out
+    assert "signed with the key 5f1c9a0be27d4436, not verified" in out
 
 
-def test_hits_are_listed_best_first(
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        ({"version": 1, "key_id": None}, "version 1, not signed, not verified"),
+        (
+            {"version": 2, "version_tag": "v1.1.0", "key_id": "5f1c", "verified": True},
+            "version 2 (v1.1.0), signed with the key 5f1c, verified",
+        ),
+    ],
+)
+def test_a_version_is_described_with_its_signature(record: dict[str, object], line: str) -> None:
+    assert version_line(record) == line
+
+
+def test_hits_are_listed_best_first_with_their_signatures(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = json.loads((EXAMPLES / "qry.registry.discover.v1.reply.json").read_text())
     gateway.answers["POST /api/discover"] = (200, page)
     assert pml(monkeypatch, "discover", "make a file", "--limit", "2") == 0
-    rows = capsys.readouterr().out.splitlines()
-    assert "fs:ensure_file" in rows[1]
-    assert "fs:write_file" in rows[2]
+    out = capsys.readouterr().out
+    shown = [
+        "fs:ensure_file",
+        "capabilities.fs_ensure_file(",
+        "fs:write_file",
+        "mcp.fs.write_file(",
+    ]
+    places = [out.index(text) for text in shown]
+    assert places == sorted(places)

@@ -75,6 +75,7 @@ def test_at_a_terminal_the_user_is_asked(
         (("box", "--", "x"), "--trust-hints or --no-trust-hints"),
         (("box", "--trust-hints"), "either -- COMMAND ARGS… or --url URL"),
         (("box", "--trust-hints", "--url", "http://x/mcp", "--", "x"), "either -- COMMAND"),
+        (("dns", "--trust-hints", "--", "x"), "'dns' is the name of PML's own tools"),
         (("Box", "--trust-hints", "--", "x"), "'Box' is not a valid server name"),
         (("old", "--trust-hints", "--", "x"), "has a server 'old' already"),
     ],

@@ -93,6 +93,7 @@ def test_lists_are_shown_without_control_characters(
     assert pml(monkeypatch, "approvals", "list") == 0
     _harmless(capsys.readouterr().out)
     hit = {"id": EVIL, "name": EVIL, "type": "tool", "score": 1.0, "description": EVIL}
+    hit["signature"] = EVIL
     gateway.answers["POST /api/discover"] = (200, {"hits": [hit]})
     assert pml(monkeypatch, "discover", "x") == 0
     _harmless(capsys.readouterr().out)

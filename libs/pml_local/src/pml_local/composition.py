@@ -12,7 +12,7 @@ from pml_local.approver import default_key_file, user_name, write_key
 from pml_local.environment import COMMON, own_variables, referenced_variables, select_variables
 from pml_local.errors import StackError
 from pml_local.folder import DataFolder, default_home
-from pml_local.keys import key_variables, make_keys
+from pml_local.keys import SIGNED_MARK, key_variables, make_keys
 from pml_local.nats import SYNC_VARIABLE, NatsServer
 from pml_local.ports import LOOPBACK, free_port, port_or_free, require_port
 from pml_local.postgres import PostgresServer
@@ -27,6 +27,7 @@ DATA_VARIABLE = "PML_GATEWAY_DATA_FOLDERS"
 SOCKETS_VARIABLE = "PML_GATEWAY_SOCKETS"
 APPROVER_VARIABLE = "PML_GATEWAY_APPROVER"
 APPROVER_HASH_VARIABLE = "PML_GATEWAY_APPROVER_KEY_SHA256"
+SIGNED_MARK_VARIABLE = "PML_REGISTRY_SIGNED_MARK"
 SYNC_INTERVAL = "always"
 """Of the stack's NATS: what it accepts survives a power cut."""
 
@@ -108,6 +109,9 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
         APPROVER_VARIABLE: users.get(APPROVER_VARIABLE) or user_name(),
         APPROVER_HASH_VARIABLE: write_key(approver_key, folder.home),
     }
+    signed_mark = {
+        SIGNED_MARK_VARIABLE: users.get(SIGNED_MARK_VARIABLE) or str(folder.keys / SIGNED_MARK)
+    }
     data = os.pathsep.join(str(each) for each in (folder.nats, postgres.data.parent))
     services: list[Service] = []
     sockets = users.get(SOCKETS_VARIABLE, str(folder.sockets))
@@ -121,6 +125,7 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
         chosen = {
             **select_variables(users, (*COMMON, *own_variables(spec.name), *spec.variables)),
             **(gateway if spec.name == GATEWAY else {}),
+            **(signed_mark if spec.name == "registry" else {}),
         }
         named = spec.name == GATEWAY and options.gateway_port is not None
         env = partial(_service_environment, made, spec, chosen)

@@ -3,10 +3,12 @@
 ```
 <home>/keys/<service>.pem    its private key, generated once; 0600
 <home>/keys/trusted.json     every public key, current and earlier
+<home>/keys/versions-signed  made by the registry once all versions of capabilities are signed
 ```
 To replace a service's key, remove its file before the next start. The old public key stays trusted,
-for stored messages that it signed, until it is removed from `trusted.json`. `python -m
-pml_local.keys FOLDER` generates keys for services that are started by hand.
+for stored messages that it signed, until it is removed from `trusted.json`; versions that it signed
+are signed with the new one at that start. `python -m pml_local.keys FOLDER` generates keys for
+services that are started by hand.
 """
 
 import sys
@@ -17,6 +19,7 @@ from pml_common.contracts.catalog import SERVICES
 from pml_common.signing import SigningKey, TrustedKeys
 
 TRUSTED = "trusted.json"
+SIGNED_MARK = "versions-signed"
 
 
 def make_keys(folder: Path, services: Iterable[str]) -> None:

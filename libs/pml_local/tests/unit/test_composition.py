@@ -78,6 +78,17 @@ async def test_each_service_signs_with_a_key_of_its_own_that_lasts(tmp_path: Pat
     assert [key.service for key in after].count("learner") == 2
 
 
+async def test_the_registry_marks_beside_the_keys_that_all_versions_are_signed(
+    tmp_path: Path,
+) -> None:
+    told = await _environments(tmp_path, StackOptions(tmp_path))
+    variable = "PML_REGISTRY_SIGNED_MARK"
+    assert _told(told, variable) == {"registry"}
+    assert told["registry"][variable] == str(tmp_path / "keys" / "versions-signed")
+    told = await _environments(tmp_path, StackOptions(tmp_path, env={variable: "/run/signed"}))
+    assert told["registry"][variable] == "/run/signed"
+
+
 async def test_a_service_gets_only_the_variables_that_it_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +109,7 @@ async def test_a_service_gets_only_the_variables_that_it_names(
 async def test_the_gateway_and_its_clients_know_the_folder_of_its_socket(tmp_path: Path) -> None:
     variable = "PML_GATEWAY_SOCKETS"
     told = await _environments(tmp_path, StackOptions(tmp_path))
-    assert _told(told, variable) == {"gateway", "executor"}
+    assert _told(told, variable) == {"gateway", "executor", "registry"}
     assert told["gateway"][variable] == told["executor"][variable] == str(tmp_path / "sockets")
     elsewhere = StackOptions(tmp_path, env={variable: "/run/pml"})
     told = await _environments(tmp_path, elsewhere)

@@ -19,6 +19,7 @@ from pml_cli.render.parts import down_line, parts_table
 from pml_cli.render.structure import structure_tree
 from pml_cli.render.trace import trace_tree
 from pml_cli.render.values import short
+from pml_cli.render.versions import version_line
 from pml_common.contracts.capability import Learning
 from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.structure import StaticStructure
@@ -102,6 +103,8 @@ def discover(client: Client, out: Output, intent: str, kind: str, limit: int) ->
         score = f"{cast(float, hit['score']):.2f}"
         text = escape(short(str(hit["description"]), 70))
         table.add_row(score, str(hit["type"]), escape(str(name)), text)
+        called = escape(short(str(hit.get("signature") or ""), 200))
+        table.add_row("", "", "", f"[dim]{called}[/]")
     out.show(answer, table if hits else "[dim]no results[/]")
 
 
@@ -172,5 +175,9 @@ def capability(client: Client, out: Output, wanted: str) -> None:
     title = f"{found['name']}  {found.get('description') or ''}"
     cache = cached_how(cast(Json, found["cache"]))
     out.show(
-        found, structure_tree(structure, title), learned_paths(learning), f"[dim]cache: {cache}[/]"
+        found,
+        structure_tree(structure, title),
+        learned_paths(learning),
+        f"[dim]{escape(version_line(found))}[/]",
+        f"[dim]cache: {cache}[/]",
     )

@@ -3,9 +3,10 @@
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
+from urllib.parse import quote
 
 import typer
 from pydantic import JsonValue
@@ -16,6 +17,7 @@ from pml_cli.arguments import read_object
 from pml_cli.client import Client, Json
 from pml_cli.errors import USAGE, CommandError
 from pml_cli.output import Output
+from pml_common.contracts.display_names import RESERVED_NAMESPACES
 
 Entry = dict[str, JsonValue]
 
@@ -33,10 +35,69 @@ def list_servers(client: Client, out: Output) -> None:
     for one in cast(list[Json], answer["servers"]):
         remarks = [str(one["error"])] if one.get("error") else []
         remarks += [str(each) for each in cast(list[object], one.get("warnings") or [])]
+        remarks += [
+            f"{held['name']}: quarantined, changed {', '.join(cast(list[str], held['changed']))}"
+            for held in cast(list[Json], one.get("quarantined") or [])
+        ]
         hints = "trusted" if one.get("hints_trusted") else "not trusted"
         texts = (str(one["name"]), str(one["state"]), str(one["tools"]), hints, "; ".join(remarks))
         table.add_row(*map(escape, texts))
     out.show(answer, table)
+
+
+def diff(client: Client, out: Output, server: str, tool: str) -> None:
+    """Show what a server changed in the definition of a tool in quarantine."""
+    found = _chosen(_quarantine(client, server), [tool])
+    if not found:
+        raise CommandError(f"{server}:{tool} is not in quarantine; see `pml servers list`")
+    out.show(found[0], *_diff_lines(server, found[0]))
+
+
+def accept(
+    client: Client, out: Output, server: str, tools: Sequence[str], approver: Mapping[str, str]
+) -> None:
+    """Accept the definitions that a server has changed, of some tools or all, as they are shown
+    now. Tools that are not in quarantine stay as they are. `approver` are the headers that
+    authorise it."""
+    found = _quarantine(client, server)
+    chosen = _chosen(found, tools)
+    for held in chosen:
+        for line in [] if out.as_json else _diff_lines(server, held):
+            out.notes.print(line, soft_wrap=True)
+    if chosen:
+        hashes = {str(held["name"]): held["definition_hash"] for held in chosen}
+        found = client.post(f"{_path(server)}/accept", {"tools": hashes}, approver)
+    names = [str(held["name"]) for held in chosen]
+    left = [str(held["name"]) for held in _tools(found)]
+    texts = [f"accepted {server}:{name}" for name in names] or ["nothing to accept"]
+    texts += [f"still in quarantine: {server}:{name}" for name in left]
+    answer = {"server": server, "accepted": names, "quarantined": left}
+    out.show(answer, *map(escape, texts))
+
+
+def _quarantine(client: Client, server: str) -> Json:
+    return client.get(f"{_path(server)}/quarantine")
+
+
+def _path(server: str) -> str:
+    return f"/api/servers/{quote(server, safe='')}"
+
+
+def _tools(found: Json) -> list[Json]:
+    return cast(list[Json], found["tools"])
+
+
+def _chosen(found: Json, names: Sequence[str]) -> list[Json]:
+    return [held for held in _tools(found) if not names or held["name"] in names]
+
+
+def _diff_lines(server: str, held: Json) -> list[str]:
+    lines = [f"[bold]{escape(server)}:{escape(str(held['name']))}[/]"]
+    for change in cast(list[Json], held["changes"]):
+        for line in cast(list[str], change["diff"]):
+            colour = {"+": "green", "-": "red"}.get(line[:1], "dim")
+            lines.append(f"  [{colour}]{escape(line)}[/]")
+    return lines
 
 
 def entry_of(command: Sequence[str], url: str | None) -> Entry:
@@ -54,6 +115,8 @@ def add(out: Output, file: Path, name: str, entry: Entry, trust: bool | None) ->
     if not _NAME.fullmatch(name):
         rule = "use a-z, 0-9, _ and -, starting with a letter or digit"
         raise CommandError(f"{name!r} is not a valid server name: {rule}", USAGE)
+    if name in RESERVED_NAMESPACES:
+        raise CommandError(f"{name!r} is the name of PML's own tools: choose another", USAGE)
     document = read_object(str(file), "the file") if file.exists() else {}
     servers = document.setdefault("mcpServers", {})
     if not isinstance(servers, dict):

@@ -1,4 +1,4 @@
-"""The whole embedded stack, once per session, with a counting MCP server and a collector."""
+"""The whole embedded stack, once per session, with two MCP servers and a collector."""
 
 import json
 import sys
@@ -27,7 +27,12 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
             "command": sys.executable,
             "args": [str(HERE / "counting_server.py"), str(folder)],
             "trust": "hints",
-        }
+        },
+        "changing": {
+            "command": sys.executable,
+            "args": [str(HERE / "changing_server.py"), str(folder)],
+            "trust": "hints",
+        },
     }
     config = home / "servers.json"
     config.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")

@@ -44,7 +44,7 @@ async def learn(harness: StackHarness, name: str, code: str, **args: object) -> 
 
     async def learned() -> Answer | None:
         found = await harness.http.get(f"/api/capabilities/{name}")
-        return found.json() if found.status_code == 200 and found.json()["listed"] else None
+        return found.json() if found.status_code == 200 and found.json()["usage"]["count"] else None
 
     return await eventually(learned, within=60.0)
 

@@ -37,11 +37,14 @@ async def _known(harness: StackHarness, name: str) -> Answer:
 
 @pytest.fixture(scope="module")
 async def learned(harness: StackHarness) -> dict[str, Answer]:
-    """A read-only capability, and one with effects that was never approved."""
+    """A read-only capability, and one with effects, which was approved once."""
     assert (await _submitted(harness, LOOK, name="nest:look", args={"path": "/"}))["status"] == (
         "success"
     )
-    assert (await _submitted(harness, STEP, name="nest:step"))["status"] == "approval_required"
+    asked = await _submitted(harness, STEP, name="nest:step", args={"n": 4000})
+    assert asked["status"] == "approval_required"
+    await harness.approve(asked["workflowId"])
+    assert (await harness.end_of(asked["workflowId"]))["status"] == "success"
     return {name: await _known(harness, name) for name in ("nest:look", "nest:step")}
 
 

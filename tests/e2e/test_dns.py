@@ -1,0 +1,150 @@
+"""The capability DNS on the whole stack: from programs, over MCP and from the command line."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.e2e.harness import StackHarness
+
+pytestmark = pytest.mark.e2e
+
+PML = Path(sys.executable).with_name("pml")
+
+
+async def _named(harness: StackHarness, name: str, code: str, **more: object) -> None:
+    answer = await harness.execute(code, name=name, **more)
+    assert (answer["status"], answer.get("capabilityName")) == ("success", name), answer
+
+
+async def _get(harness: StackHarness, what: str, **params: str) -> dict[str, Any]:
+    answer = await harness.http.get(f"/api/dns/{what}", params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def _pml(harness: StackHarness, *words: str) -> tuple[int, str, str]:
+    """Run `pml dns`; return exit code, output and error output."""
+    process = await asyncio.create_subprocess_exec(
+        PML,
+        "dns",
+        *words,
+        "--url",
+        harness.stack.url,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={"COLUMNS": "200", "NO_COLOR": "1"},
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+def _peek(what: str) -> str:
+    return f"await mcp.counting.peek({{ path: '{what}' }});\nreturn '{what}';"
+
+
+async def test_a_program_looks_a_name_up_without_asking(harness: StackHarness) -> None:
+    await _named(harness, "dnsp:look", _peek("look"))
+    answer = await harness.http.post(
+        "/api/execute",
+        json={
+            "code": "const found = await mcp.dns.lookup({ name: 'dnsp:look' });\n"
+            "const all = await mcp.call('dns:query', { namespace: 'dnsp', sort: 'name' });\n"
+            "return { version: found.version, fqdn: found.fqdn,\n"
+            "  names: all.records.map((each) => each.name) };"
+        },
+    )
+    body = answer.json()
+    assert body["status"] == "success", body
+    assert body["result"]["version"] == 1
+    assert body["result"]["fqdn"].split(".")[2:4] == ["dnsp", "look"]
+    assert "dnsp:look" in body["result"]["names"]
+
+
+async def test_a_program_that_renames_asks_first_and_renames_once(harness: StackHarness) -> None:
+    await _named(harness, "dnsr:before", _peek("rename"))
+    code = "return await mcp.dns.rename({ name: 'dnsr:before', new_name: 'dnsr:after' });"
+    asked = (await harness.http.post("/api/execute", json={"code": code})).json()
+    assert asked["status"] == "approval_required", asked
+    assert asked["approval"]["tools"] == ["dns:rename"]
+    assert (await _get(harness, "lookup", name="dnsr:before"))["name"] == "dnsr:before"
+    await harness.approve(asked["workflowId"])
+    ended: dict[str, Any] = await harness.end_of(asked["workflowId"])
+    assert ended["status"] == "success", ended
+    assert ended["result"]["record"]["name"] == "dnsr:after"
+    found = await _get(harness, "lookup", name="dnsr:before")
+    assert found["name"] == "dnsr:after"
+    assert any("dnsr:after" in notice for notice in found["notices"])
+    changes = [
+        each["change"] for each in (await _get(harness, "history", name="dnsr:after"))["entries"]
+    ]
+    assert changes.count("renamed") == 1
+
+
+async def test_an_mcp_client_lists_capabilities_and_uses_the_dns(harness: StackHarness) -> None:
+    await _named(harness, "dnsm:listed", _peek("listed"))
+    async with Client(f"{harness.stack.url}/mcp") as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["dns_lookup"].title == "dns:lookup"
+        listed = await client.call_tool("pml_list_capabilities", {"namespace": "dnsm"})
+        assert listed.structured_content is not None
+        (one,) = listed.structured_content["capabilities"]
+        assert (one["name"], one["version"], one["runs"]) == ("dnsm:listed", 1, one["runs"])
+        assert "fqdn" not in one
+        found = await client.call_tool("dns_lookup", {"name": "dnsm:listed"})
+        assert not found.is_error
+        asked = await client.call_tool("dns:yank", {"name": "dnsm:listed", "reason": "no"})
+        assert asked.is_error
+        assert "a person must approve it first" in str(asked.content)
+    assert (await _get(harness, "whois", name="dnsm:listed"))["record"]["yanked_reason"] is None
+
+
+async def test_the_command_reads_and_changes_records(harness: StackHarness) -> None:
+    await _named(harness, "dnsc:read", _peek("one"))
+    await _named(
+        harness, "dnsc:read", _peek("two"), update=True, change_summary="Look at another file"
+    )
+    code, out, _ = await _pml(harness, "lookup", "dnsc:read", "--short")
+    assert code == 0
+    assert out.strip().endswith("@2")
+    assert (await _pml(harness, "tag", "dnsc:read@1", "v1.0.0"))[0] == 0
+    assert (await _pml(harness, "tag", "dnsc:read", "--add", "io", "--add", "demo"))[0] == 0
+    assert (await _pml(harness, "yank", "dnsc:read@2", "--reason", "wrong file"))[0] == 0
+    code, out, err = await _pml(harness, "whois", "dnsc:read")
+    assert code == 0, err
+    assert "dnsc:read 1 (v1.0.0) | 2 versions" in out
+    assert "yanked: wrong file" in out
+    assert "demo, io" in out
+    code, out, err = await _pml(harness, "history", "dnsc:read", "--limit", "2")
+    assert code == 0, err
+    assert "yanked" in out
+    cursor = err.split("--cursor ")[1].strip()
+    code, out, err = await _pml(harness, "history", "dnsc:read", "--cursor", cursor)
+    assert code == 0, err
+    assert "-return 'one';" in out
+    assert "+return 'two';" in out
+    code, out, _ = await _pml(harness, "query", "--tag", "demo", "--json")
+    assert [each["name"] for each in json.loads(out)["records"]] == ["dnsc:read"]
+    assert (await _pml(harness, "fork", "dnsc:read@1", "dnsc:own"))[0] == 0
+    code, _, err = await _pml(harness, "rename", "dnsc:own", "dnsc:read")
+    assert code == 1
+    assert "dnsc:read" in err
+    code, _, err = await _pml(harness, "lookup", "dnsc:gone")
+    assert code == 1
+    assert "dnsc:gone" in err
+
+
+async def test_a_change_under_one_key_is_made_once(harness: StackHarness) -> None:
+    await _named(harness, "dnsk:first", _peek("key"))
+    body, headers = {"name": "dnsk:first", "new_name": "dnsk:second"}, {"Idempotency-Key": "dnsk"}
+    answers = [
+        (await harness.http.post("/api/dns/rename", json=body, headers=headers)).json()
+        for _ in range(2)
+    ]
+    assert answers[0] == answers[1]
+    assert answers[0]["record"]["name"] == "dnsk:second"

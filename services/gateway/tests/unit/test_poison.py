@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -65,6 +65,7 @@ SIGNED = {
     "a body that is gone, signed": Poison(b"", signer="sender", payload="0" * 64),
 }
 EVERY = FORGED | SIGNED
+_FAR = datetime.max.replace(tzinfo=UTC)
 PHASES = {"nobody analyses it": False, "its run goes on": True}
 
 
@@ -159,6 +160,7 @@ async def test_no_workflow_outlives_its_time_and_the_slack_whatever_is_published
 async def _ended_by(here: World, of: Workflow) -> float:
     """Return when it has ended if the clock is advanced to each due time."""
     at, now = of.requested.requested_at, of
+    assert await eventually(lambda: here.parts.stores.workflows.due(_FAR, 10))  # has its row
     for _ in range(20):
         now = await state_of(here, of)
         if now.finished_at is not None:

@@ -17,7 +17,7 @@ from tests.crashes.kills import (
 )
 from tests.crashes.programs import PROGRAMS
 
-MANY, SOME = 200, 36
+MANY, SOME = 200, 28
 
 
 @dataclass(frozen=True)

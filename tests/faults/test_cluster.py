@@ -178,12 +178,12 @@ async def test_a_stale_append_of_a_message_that_is_stored_is_refused_too(
     """A cluster checks for duplicates before expectations; a single server, after."""
     run, writer = example(catalog.RUN_FINISHED), await harness.connect("executor", 0)
     one, other = (_append(run.scope, run.workflow_id, text) for text in ("one", "other"))
-    first = await writer.publish(after(0, one))
+    first = await until_acknowledged(lambda: writer.publish(after(0, one)))
     with pytest.raises(Fenced):
         await writer.publish(after(0, one))
     with pytest.raises(Fenced):
         await writer.publish(after(first, one))
-    await writer.publish(after(first, other))
+    await until_acknowledged(lambda: writer.publish(after(first, other)))
     with pytest.raises(Fenced):
         await writer.publish(after(first, one))
 

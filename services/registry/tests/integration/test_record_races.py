@@ -1,6 +1,8 @@
 """Changes of the same records at once, on every kind of store."""
 
 import asyncio
+import os
+from time import monotonic
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.analyzer import ExecutionAnalyzed
@@ -9,11 +11,14 @@ from pml_common.contracts.dns import (
     Fork,
     HistoryEntry,
     LabelRecord,
+    RecordSummary,
     Rename,
     TagVersion,
 )
 from services.registry.tests.support.builders import AUTHOR, OTHER_HASH, analysed
 from services.registry.tests.support.store_driver import OWNER, StoreDriver
+
+WRITERS, FORKS = 50, 20
 
 
 async def test_changes_at_once_lose_none(known: StoreDriver) -> None:
@@ -33,37 +38,35 @@ async def test_changes_at_once_lose_none(known: StoreDriver) -> None:
 
 
 async def test_fifty_writers_lose_no_update(known: StoreDriver) -> None:
-    """Renaming, versioning, tagging and forking of the same records, all at once."""
+    """Renaming, versioning, tagging and forking of the same records, all at once: once, or for
+    as long as `make races` says."""
     await known.named("fs:second", analysed(OTHER_HASH))
+    until = monotonic() + float(os.environ.get("PML_RACE_SECONDS", "0"))
 
     async def write(writer: int) -> int:
         """Return how many changes of this writer were made."""
-        made, record = 0, "fs:ensure" if writer % 2 else "fs:second"
-        program = analysed(f"{writer:064x}", principal=AUTHOR)
-        wanted = [
-            known.change(record, Rename(name=f"fs:name{writer % 7}")),
-            known.change(record, TagVersion(version_tag=f"v9.{writer % 5}.0")),
-            known.change(record, Fork(name=f"fs:fork{writer % 20}")),
-            _next_version(known, record, program),
-        ]
-        for done in await asyncio.gather(*wanted, return_exceptions=True):
-            if isinstance(done, BaseException):
-                assert isinstance(done, QueryFailed), done
-                assert done.code == "conflict", done
-            else:
-                made += done.changed if isinstance(done, ChangedRecord) else 1
+        made = await _changes(known, writer, 0)
+        turn = 1
+        while monotonic() < until:
+            made += await _changes(known, writer, turn)
+            turn += 1
         return made
 
-    made = sum(await asyncio.gather(*(write(writer) for writer in range(50))))
-    page = await known.query(OWNER, include_unlisted=True, limit=200)
-    names = [record.name for record in page.records]
+    made = sum(await asyncio.gather(*(write(writer) for writer in range(WRITERS))))
+    records = await _every_record(known)
+    names = [record.name for record in records]
     assert len(names) == len({*names})
     recorded = 0
-    for record in page.records:
+    for record in records:
         whole = await _whole_history(known, str(record.record_id))
         assert [each.sequence for each in whole] == [*range(1, len(whole) + 1)]
+        assert [each.at for each in whole] == sorted(each.at for each in whole)
         versions = [each.version for each in whole if each.change in ("created", "versioned")]
         assert versions == [*range(1, record.version + 1)] or whole[0].change == "forked"
+        names_of = [each.details for each in whole if each.change == "renamed"]
+        follows = [each["from"] for each in names_of[1:]]
+        assert follows == [each["to"] for each in names_of[:-1]]
+        assert not names_of or names_of[-1]["to"] == record.name
         tags = (await known.whois(str(record.record_id))).versions
         given = [each.version_tag for each in tags if each.version_tag]
         assert len(given) == len({*given})
@@ -71,6 +74,36 @@ async def test_fifty_writers_lose_no_update(known: StoreDriver) -> None:
         recorded += len([each for each in whole if each.change not in before])
     # Two versions of `fs:ensure` were there before: one of them is in its history as `versioned`.
     assert recorded == made + 1
+
+
+async def _changes(known: StoreDriver, writer: int, turn: int) -> int:
+    """Make a change of each kind at once; return how many were made, the others being refused."""
+    made, record = 0, "fs:ensure" if writer % 2 else "fs:second"
+    number = turn * WRITERS + writer
+    wanted = [
+        known.change(record, Rename(name=f"fs:name{number % 7}")),
+        known.change(record, TagVersion(version_tag=f"v9.{number % 5}.0")),
+        known.change(record, Fork(name=f"fs:fork{number % FORKS}")),
+        _next_version(known, record, analysed(f"{number:064x}", principal=AUTHOR)),
+    ]
+    for done in await asyncio.gather(*wanted, return_exceptions=True):
+        if isinstance(done, BaseException):
+            assert isinstance(done, QueryFailed), done
+            assert done.code == "conflict", done
+        else:
+            made += done.changed if isinstance(done, ChangedRecord) else 1
+    return made
+
+
+async def _every_record(known: StoreDriver) -> list[RecordSummary]:
+    records: list[RecordSummary] = []
+    cursor: str | None = None
+    while True:
+        page = await known.query(OWNER, include_unlisted=True, limit=200, cursor=cursor)
+        records += page.records
+        cursor = page.next_cursor
+        if cursor is None:
+            return records
 
 
 async def _next_version(known: StoreDriver, record: str, program: ExecutionAnalyzed) -> int:

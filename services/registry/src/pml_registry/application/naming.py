@@ -80,7 +80,10 @@ class Naming:
                 log.warning("%s: the name %s stays reserved: %s", scope, held.name, error)
 
     async def _look_at(self, scope: Scope, held: Reservation) -> None:
-        if self.now() < held.lapses_at and not held.is_settled:
+        if held.is_settled:
+            await self.settle(scope, held.workflow_id, succeeded=True)
+            return
+        if self.now() < held.lapses_at:
             return
         outcome = await self.outcomes.outcome_of(scope, held.workflow_id)
         if outcome.state == "under_way":

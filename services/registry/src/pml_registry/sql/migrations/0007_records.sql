@@ -36,7 +36,7 @@ CREATE TABLE capability_versions (
     tag integer[] CHECK (cardinality(tag) = 3),
     change_summary text NOT NULL DEFAULT '',
     created_by text NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT now(),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     yanked_reason text,
     PRIMARY KEY (org, project, record_id, number),
     UNIQUE (org, project, record_id, tag),

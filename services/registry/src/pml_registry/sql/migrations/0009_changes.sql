@@ -7,7 +7,8 @@ CREATE TABLE capability_changes (
     sequence integer NOT NULL CHECK (sequence > 0),
     change text NOT NULL,
     principal text NOT NULL,
-    at timestamptz NOT NULL DEFAULT now(),
+    -- Of the insertion, under the record's lock: a transaction may begin before the one it waits for.
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
     version integer NOT NULL,
     pattern_id uuid NOT NULL,
     tag integer[] CHECK (cardinality(tag) = 3),

@@ -70,7 +70,7 @@ async def _traces(harness: StackHarness, workflow: str, count: int) -> list[Answ
     return await eventually(learned, within=60.0)
 
 
-async def test_a_nested_capability_is_seen_bound_and_run(
+async def test_ac10_a_nested_capability_is_seen_bound_and_run(
     harness: StackHarness, learned: dict[str, Answer]
 ) -> None:
     answer = await _submitted(harness, LOOKING)

@@ -66,7 +66,9 @@ async def test_a_program_looks_a_name_up_without_asking(harness: StackHarness) -
     assert "dnsp:look" in body["result"]["names"]
 
 
-async def test_a_program_that_renames_asks_first_and_renames_once(harness: StackHarness) -> None:
+async def test_ac15_a_program_that_renames_asks_first_and_renames_once(
+    harness: StackHarness,
+) -> None:
     await _named(harness, "dnsr:before", _peek("rename"))
     code = "return await mcp.dns.rename({ name: 'dnsr:before', new_name: 'dnsr:after' });"
     asked = (await harness.http.post("/api/execute", json={"code": code})).json()
@@ -86,7 +88,9 @@ async def test_a_program_that_renames_asks_first_and_renames_once(harness: Stack
     assert changes.count("renamed") == 1
 
 
-async def test_an_mcp_client_lists_capabilities_and_uses_the_dns(harness: StackHarness) -> None:
+async def test_ac05_ac15_an_mcp_client_lists_capabilities_and_uses_the_dns(
+    harness: StackHarness,
+) -> None:
     await _named(harness, "dnsm:listed", _peek("listed"))
     async with Client(f"{harness.stack.url}/mcp") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

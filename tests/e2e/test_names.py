@@ -41,7 +41,9 @@ async def test_of_fifty_programs_at_once_under_one_name_one_runs(harness: StackH
         assert answer.get("capabilityName") != "race:win"
 
 
-async def test_a_name_resolves_once_its_caller_was_answered(harness: StackHarness) -> None:
+async def test_ac01_ac06_a_name_resolves_once_its_caller_was_answered(
+    harness: StackHarness,
+) -> None:
     async def named(n: int) -> None:
         name, code = f"fresh:at{n}", f"const seen = {n};\nawait mcp.counting.peek({{ path: 'f' }});"
         answer = await _asked(harness, f"{code}\nreturn seen;", name=name)

@@ -96,7 +96,7 @@ async def test_a_bad_dag_is_refused_with_the_task_before_anything_runs(
     assert "a waits for b waits for a" in answer.text
 
 
-async def test_a_tool_is_a_capability_with_defaults_that_arguments_override(
+async def test_ac02_a_tool_is_a_capability_with_defaults_that_arguments_override(
     harness: StackHarness,
 ) -> None:
     source = {"toolId": "counting:peek", "defaultArgs": {"path": "/"}}

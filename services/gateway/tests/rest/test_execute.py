@@ -150,7 +150,7 @@ async def test_the_registry_is_told_which_program_a_workflow_ran_but_not_of_a_dr
         assert await told(str(UUID(int=7))) is None
 
 
-async def test_a_capability_runs_by_name_with_arguments() -> None:
+async def test_ac02_a_capability_runs_by_name_with_arguments() -> None:
     async with world() as w:
         known = record(workflow(ExecuteRequest(code="return 'known';")), "fs:known")
         known = known.model_copy(update={"aliases": ("fs:former",)})

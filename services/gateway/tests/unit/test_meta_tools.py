@@ -153,7 +153,9 @@ def test_schema_and_model_reject_the_same_lists(arguments: dict[str, Any]) -> No
         ListArguments.model_validate(arguments)
 
 
-async def test_capabilities_are_listed_of_a_namespace_in_order_without_qualified_names() -> None:
+async def test_ac05_capabilities_are_listed_of_a_namespace_in_order_without_qualified_names() -> (
+    None
+):
     page = example(catalog.QUERY_RECORDS)
     page = page.model_copy(update={"total": 7, "next_cursor": "more"})
     asked = list[QueryRecords]()

@@ -80,7 +80,7 @@ def definitions(server: str = "dns") -> dict[str, ToolDefinition]:
     return {tool.name: tool for tool in StdServers(MemoryBus(), AT).list_tools()[server]}
 
 
-def test_the_tools_are_listed_like_those_of_a_connected_server_under_a_reserved_name() -> None:
+def test_ac15_the_tools_are_listed_like_those_of_a_connected_server() -> None:
     servers = StdServers(MemoryBus(), AT)
     assert set(servers.list_tools()) == set(servers.status()) == set(MODULES)
     assert set(MODULES) <= set(RESERVED_NAMESPACES)

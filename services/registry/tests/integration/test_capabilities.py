@@ -55,7 +55,7 @@ async def test_the_same_code_analysed_again_is_the_same_capability(registry: Sto
     assert await registry.names() == [UNNAMED]
 
 
-async def test_similar_hashes_get_names_with_more_digits(registry: StoreDriver) -> None:
+async def test_ac03_similar_hashes_get_names_with_more_digits(registry: StoreDriver) -> None:
     await registry.analysed(analysed(HASH))
     await registry.analysed(analysed(SIMILAR_HASH))
     assert sorted(await registry.names()) == [UNNAMED, f"{UNNAMED}1"]

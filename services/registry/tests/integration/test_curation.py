@@ -16,7 +16,9 @@ ASK = "const c = await mcp.crm.lookup({ id: args.id }); return c.name;"
 INTENT = "Read the settings file"
 
 
-async def test_ac3_after_n_unnamed_names_are_suggested_and_stored(curation: CurationDriver) -> None:
+async def test_ac03_after_n_unnamed_names_are_suggested_and_stored(
+    curation: CurationDriver,
+) -> None:
     read = await curation.ran(READ, INTENT)
     await curation.curator.look(2)
     ids = [read.capability.capability_id]
@@ -41,7 +43,7 @@ async def test_a_scope_that_another_replica_curates_is_left_to_it(curation: Cura
     assert list(await curation.store.claim_uncurated(1, 10, now, until)) == [SCOPE]
 
 
-async def test_ac4_suggest_returns_names_with_reasons_and_gives_none(
+async def test_ac04_suggest_returns_names_with_reasons_and_gives_none(
     curation: CurationDriver,
 ) -> None:
     read = await curation.ran(READ, INTENT, runs=9)
@@ -63,7 +65,7 @@ async def test_ac4_suggest_returns_names_with_reasons_and_gives_none(
     assert (await curation.curate(min_usage=3)).suggestions == (first,)
 
 
-async def test_ac4_auto_gives_the_names_that_are_sure_and_never_one_that_is_held(
+async def test_ac04_auto_gives_the_names_that_are_sure_and_never_one_that_is_held(
     curation: CurationDriver,
 ) -> None:
     await curation.named("fs:read_settings_file", program(DIFF))
@@ -81,7 +83,7 @@ async def test_ac4_auto_gives_the_names_that_are_sure_and_never_one_that_is_held
     assert (again.given, again.suggestions) == ((), found.suggestions)
 
 
-async def test_ac4_apply_gives_the_names_that_were_chosen(curation: CurationDriver) -> None:
+async def test_ac04_apply_gives_the_names_that_were_chosen(curation: CurationDriver) -> None:
     read, diff = await curation.ran(READ), await curation.ran(DIFF)
     ids = [each.capability.capability_id for each in (read, diff)]
     chosen = {ids[0]: "fs:load", ids[1]: "git:changes"}
@@ -92,7 +94,7 @@ async def test_ac4_apply_gives_the_names_that_were_chosen(curation: CurationDriv
     assert (await curation.base.resolve("git:changes")).capability_id == ids[1]
 
 
-async def test_ac4_names_are_validated_for_form_and_uniqueness(curation: CurationDriver) -> None:
+async def test_ac04_names_are_validated_for_form_and_uniqueness(curation: CurationDriver) -> None:
     await curation.named("fs:load", program(DIFF))
     read = (await curation.ran(READ)).capability.capability_id
     failed = program(ASK)

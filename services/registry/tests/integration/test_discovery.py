@@ -67,7 +67,7 @@ async def test_tools_and_listed_capabilities_are_ranked_in_one_list(
     assert all(0.0 <= score <= 1.0 for score in scores)
 
 
-async def test_a_hit_has_what_a_call_needs(filled: Stores, embedder: Embedder) -> None:
+async def test_ac06_a_hit_has_what_a_call_needs(filled: Stores, embedder: Embedder) -> None:
     page = await _discover(filled, embedder, "show file content", limit=2)
     hits = {hit.type: hit for hit in page.hits}
     found, shown = hits["tool"], hits["capability"]

@@ -30,7 +30,7 @@ async def refusal(registry: StoreDriver, name: str, analysis: ExecutionAnalyzed)
     return refused.value.message
 
 
-async def test_a_name_is_given_once_the_program_has_succeeded(registry: StoreDriver) -> None:
+async def test_ac01_a_name_is_given_once_the_program_has_succeeded(registry: StoreDriver) -> None:
     analysis = analysed(intent="make sure")
     reserved = await registry.reserve("fs:ensure", analysis)
     assert (reserved.name, reserved.purpose, reserved.version) == ("fs:ensure", "create", 1)
@@ -62,7 +62,7 @@ async def test_a_program_that_failed_leaves_the_name_free(registry: StoreDriver)
     assert (await registry.resolve("fs:ensure")).code_hash == OTHER_HASH
 
 
-async def test_a_reserved_name_is_refused_to_other_programs(registry: StoreDriver) -> None:
+async def test_ac01_a_reserved_name_is_refused_to_other_programs(registry: StoreDriver) -> None:
     first = analysed()
     await registry.reserve("fs:ensure", first)
     why = await refusal(registry, "fs:ensure", analysed(OTHER_HASH))
@@ -267,7 +267,7 @@ async def test_scopes_have_names_of_their_own(registry: StoreDriver) -> None:
 @pytest.mark.parametrize(
     ("name", "why"), [("dns:look", "is reserved"), ("fs:" + "a" * 60, "is too long by")]
 )
-async def test_what_is_no_name_is_told(registry: StoreDriver, name: str, why: str) -> None:
+async def test_ac01_what_is_no_name_is_told(registry: StoreDriver, name: str, why: str) -> None:
     with pytest.raises(QueryFailed, match=why) as refused:
         await registry.reserve(name, analysed())
     assert refused.value.code == "invalid"

@@ -4,13 +4,16 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 from uuid import UUID
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-_AFTER: Final[TypeAdapter[tuple[int, str, UUID]]] = TypeAdapter(tuple[int, str, UUID])
-_SEQUENCE: Final[TypeAdapter[int]] = TypeAdapter(int)
+# Not more than a column can hold: a cursor may have been written by anybody.
+_Rank = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+_Name = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+_AFTER: Final[TypeAdapter[tuple[int, str, UUID]]] = TypeAdapter(tuple[_Rank, _Name, UUID])
+_SEQUENCE: Final[TypeAdapter[int]] = TypeAdapter(Annotated[int, Field(ge=1, lt=2**31)])
 
 
 class BadCursor(ValueError):

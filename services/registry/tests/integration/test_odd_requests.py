@@ -1,0 +1,36 @@
+"""Requests about records that are odd, repeated, or not for everyone; on every kind of store."""
+
+import base64
+import json
+
+import pytest
+
+from pml_common.bus.errors import QueryFailed
+from services.registry.tests.support.store_driver import StoreDriver
+
+SOME_ID = "2c74005b-cb3e-5279-b884-ba019d84029a"
+
+
+def cursor(value: object) -> str:
+    """A cursor that was made by somebody else."""
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize("place", [2**63, 2**31, 0, -5, "x"])
+async def test_a_cursor_of_a_history_that_was_tampered_with_is_refused(
+    known: StoreDriver, place: object
+) -> None:
+    with pytest.raises(QueryFailed, match="the cursor is none of ours") as failed:
+        await known.history("fs:ensure", cursor=cursor(place))
+    assert failed.value.code == "invalid"
+
+
+@pytest.mark.parametrize(
+    "place", [[2**63, "fs:ensure", SOME_ID], [-(2**63) - 1, "a", SOME_ID], [1, "a\x00b", SOME_ID]]
+)
+async def test_a_cursor_of_a_list_that_was_tampered_with_is_refused(
+    known: StoreDriver, place: object
+) -> None:
+    with pytest.raises(QueryFailed, match="the cursor is none of ours") as failed:
+        await known.query(cursor=cursor(place))
+    assert failed.value.code == "invalid"

@@ -6,8 +6,12 @@ import json
 import pytest
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.dns import SetVisibility
+from pml_registry.domain.visibility import Viewer
+from services.registry.tests.support.builders import AUTHOR, SCOPE
 from services.registry.tests.support.store_driver import StoreDriver
 
+COLLEAGUE = Viewer(SCOPE, "agent-8")
 SOME_ID = "2c74005b-cb3e-5279-b884-ba019d84029a"
 
 
@@ -34,3 +38,15 @@ async def test_a_cursor_of_a_list_that_was_tampered_with_is_refused(
     with pytest.raises(QueryFailed, match="the cursor is none of ours") as failed:
         await known.query(cursor=cursor(place))
     assert failed.value.code == "invalid"
+
+
+async def test_a_private_name_is_suggested_to_its_owner_alone(known: StoreDriver) -> None:
+    await known.change("fs:ensure", SetVisibility(visibility="private"))
+    with pytest.raises(QueryFailed, match="did you mean fs:ensure"):
+        await known.lookup("fs:ensurr")
+    with pytest.raises(QueryFailed) as failed:
+        await known.lookup("fs:ensurr", COLLEAGUE)
+    assert failed.value.message == "no capability 'fs:ensurr' in acme.webapp"
+    for principal, near in ((AUTHOR, ("fs_ensure",)), (COLLEAGUE.principal, ())):
+        (answer,) = await known.describe("fs_ensurr", principal=principal)
+        assert answer.near == near

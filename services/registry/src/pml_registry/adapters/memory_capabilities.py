@@ -163,8 +163,12 @@ class MemoryCapabilityStore(CapabilityStore):
         return found
 
     @override
-    async def names(self, scope: Scope) -> Sequence[str]:
-        return [record.name for record in self._records(scope)]
+    async def names(self, viewer: Viewer) -> Sequence[str]:
+        return [
+            record.name
+            for record in self._records(viewer.scope)
+            if sees(viewer, viewer.scope, record.visibility, record.owner)
+        ]
 
     @override
     async def page(self, query: ListCapabilities) -> CapabilityPage:

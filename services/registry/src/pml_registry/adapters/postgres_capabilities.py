@@ -170,9 +170,10 @@ class PostgresCapabilityStore(CapabilityStore):
         return {row["reference"]: described(row) for row in rows}
 
     @override
-    async def names(self, scope: Scope) -> Sequence[str]:
+    async def names(self, viewer: Viewer) -> Sequence[str]:
+        asked = *scope_columns(viewer.scope), viewer.principal, viewer.is_admin
         async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["capability-names"], *scope_columns(scope))
+            rows = await session.fetch(_SQL["capability-names"], *asked)
         return [row["name"] for row in rows]
 
     @override

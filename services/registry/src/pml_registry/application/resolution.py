@@ -96,7 +96,7 @@ class Resolution:
         reason = f"no capability {reference!r} in {viewer.scope}"
         if isinstance(target, UUID):
             return reason
-        near = similar_names(str(target), await self.capabilities.names(viewer.scope))
+        near = similar_names(str(target), await self.capabilities.names(viewer))
         return f"{reason}; did you mean {' or '.join(near)}?" if near else reason
 
 

@@ -143,5 +143,5 @@ class CheckedCapabilities(CapabilityStore):
         await self._stored.set_cache(scope, record_id, cache)
 
     @override
-    async def names(self, scope: Scope) -> Sequence[str]:
-        return await self._stored.names(scope)
+    async def names(self, viewer: Viewer) -> Sequence[str]:
+        return await self._stored.names(viewer)

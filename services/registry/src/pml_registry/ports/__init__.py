@@ -170,8 +170,9 @@ class CapabilityStore(Protocol):
         last digits of the id."""
         ...
 
-    async def names(self, scope: Scope) -> Sequence[str]:
-        """Return names in the scope, most used first, a few hundred at most."""
+    async def names(self, viewer: Viewer) -> Sequence[str]:
+        """Return names that the viewer sees in its scope, most used first, a few hundred at
+        most."""
         ...
 
     async def page(self, query: ListCapabilities) -> CapabilityPage:

@@ -247,9 +247,11 @@ JOIN capability_version capability
 WHERE capability.visibility <> 'private' OR $5::text IS NULL OR capability.owner = $5 OR $6
 
 -- name: capability-names
+-- Those that a principal sees, $3, none for a service; $4: is an admin.
 SELECT name
 FROM capability
 WHERE org = $1 AND project = $2
+    AND (visibility <> 'private' OR $3::text IS NULL OR owner = $3 OR $4)
 ORDER BY usage_count DESC, name COLLATE "C"
 LIMIT 500
 

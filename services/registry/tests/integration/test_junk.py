@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.dns import Fork, Rename
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from services.registry.tests.support.builders import SCOPE, learning_update
@@ -51,6 +53,28 @@ async def test_a_given_name_lists_any_program(curation: CurationDriver) -> None:
     await curation.named("fs:read_b", program(READ_OTHER))
     await curation.named("math:double", program(PURE))
     assert {"fs:read_b", "math:double"} < {*await curation.base.names(unlisted=False)}
+
+
+@pytest.mark.parametrize("giving", [Rename(name="math:double"), Fork(name="math:double")])
+async def test_a_name_that_is_given_later_lists_any_program(
+    curation: CurationDriver, giving: Rename | Fork
+) -> None:
+    pure = await curation.ran(PURE)
+    await curation.base.change(str(pure.capability.capability_id), giving)
+    assert "math:double" in await curation.base.names(unlisted=False)
+
+
+@pytest.mark.parametrize("giving", [Rename(name="fs:read_a"), Fork(name="fs:read_a")])
+async def test_a_program_that_has_not_succeeded_is_given_no_name(
+    curation: CurationDriver, giving: Rename | Fork
+) -> None:
+    failed, corrected = program(READ), program(PURE)
+    await curation.analysed(failed)
+    with pytest.raises(QueryFailed, match=r"no run of unnamed_.* has succeeded") as refused:
+        await curation.base.change(str(failed.capability.capability_id), giving)
+    assert refused.value.code == "conflict"
+    await curation.named("fs:read_a", corrected)
+    assert (await curation.base.lookup("fs:read_a")).version == 1
 
 
 async def test_a_program_that_differs_from_a_named_one_by_literals_alone_is_not_offered(

@@ -193,6 +193,7 @@ class MemoryRecordStore(RecordStore):
             embedded = request.found_by.embedded
             entry = SearchEntry(request.found_by.terms, embedded.model, embedded.vectors[0])
             self._tables.behaviours[scope, behaviour] = replace(known, entry=entry)
+            self._list(scope, behaviour)
         return self._note(scope, effect, request.viewer, request.request_id)
 
     @override
@@ -206,6 +207,7 @@ class MemoryRecordStore(RecordStore):
         if holder is not None:
             return Refused("conflict", f"{holder}: choose another name")
         behaviour = self._copy(source, scope, keep_listed=True)
+        self._list(scope, behaviour)
         version = await self._first_version(scope, record_id, behaviour, by)
         row = RecordRow(record_id, (name,), by, (version,), forked_from=request.forked_from)
         self._tables.records[scope, record_id] = row
@@ -301,6 +303,12 @@ class MemoryRecordStore(RecordStore):
         )
         self._tables.behaviours.setdefault((scope, behaviour), BehaviourRow(record, known.entry))
         return behaviour
+
+    def _list(self, scope: Scope, behaviour: UUID) -> None:
+        """List a behaviour that has a given name."""
+        row = self._tables.behaviours[scope, behaviour]
+        record = row.record.model_copy(update={"listed": True})
+        self._tables.store((scope, behaviour), replace(row, record=record))
 
     def _note(self, scope: Scope, effect: Effect, viewer: Viewer, request_id: UUID) -> Made:
         state, by = effect.state, viewer.principal or ""

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pml_common.bus.errors import BusError, QueryFailed
 from pml_common.contracts.base import Message
+from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.display_names import BadName, parse_display_name
 from pml_common.contracts.dns import ChangeRecord, Fork, Rename
 from pml_common.contracts.scope import Scope
@@ -63,6 +64,11 @@ class RecordService:
 
     async def _make(self, viewer: Viewer, query: ChangeRecord, meant: Meant) -> Made | Refused:
         located, wanted = meant.located, query.change
+        if isinstance(wanted, Fork | Rename) and _has_never_succeeded(meant.record):
+            return Refused(
+                "conflict",
+                f"no run of {meant.record.name} has succeeded, so it gets no name: run it first",
+            )
         if isinstance(wanted, Fork):
             try:
                 name = parse_display_name(wanted.name)
@@ -103,3 +109,7 @@ class RecordService:
             log.warning("%s: a change is published later: %s", scope, error)
         else:
             await self.records.mark_published([(scope, request_id)])
+
+
+def _has_never_succeeded(record: CapabilityRecord) -> bool:
+    return not (record.named or record.listed or record.usage.success_count)

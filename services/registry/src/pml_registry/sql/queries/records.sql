@@ -209,10 +209,10 @@ FROM capability_changes
 WHERE org = $1 AND project = $2 AND record_id = $3
 
 -- name: describe-as
--- What a behaviour is found by, where the record stands for it.
+-- What a behaviour is found by, where the record stands for it. It has a given name from now on.
 UPDATE workflow_pattern
 SET document = $5, embedding = $6::real[]::vector, embedding_model = $7, terms = $8::jsonb,
-    updated_at = now()
+    listed = true, updated_at = now()
 WHERE org = $1 AND project = $2 AND pattern_id = $3
     AND (
         SELECT record_id
@@ -247,7 +247,12 @@ JOIN workflow_pattern pattern USING (org, project, pattern_id)
 WHERE org = $1 AND project = $2 AND version.record_id = $3 AND version.number = $4
 
 -- name: fork-record
-WITH made AS (
+-- Its behaviour has a given name from now on, so it is listed.
+WITH shown AS (
+    UPDATE workflow_pattern
+    SET listed = true, updated_at = now()
+    WHERE org = $1 AND project = $2 AND pattern_id = $9 AND NOT listed
+), made AS (
     INSERT INTO capability_records (
         org, project, record_id, latest, owner, name, namespace, action, forked_from
     )

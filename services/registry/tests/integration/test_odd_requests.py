@@ -2,11 +2,12 @@
 
 import base64
 import json
+from uuid import uuid4
 
 import pytest
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.contracts.dns import SetVisibility
+from pml_common.contracts.dns import SetVisibility, Transfer, Yank
 from pml_registry.domain.visibility import Viewer
 from services.registry.tests.support.builders import AUTHOR, SCOPE
 from services.registry.tests.support.store_driver import StoreDriver
@@ -50,3 +51,17 @@ async def test_a_private_name_is_suggested_to_its_owner_alone(known: StoreDriver
     for principal, near in ((AUTHOR, ("fs_ensure",)), (COLLEAGUE.principal, ())):
         (answer,) = await known.describe("fs_ensurr", principal=principal)
         assert answer.near == near
+
+
+async def test_a_repetition_is_answered_though_its_reference_means_nothing_now(
+    known: StoreDriver,
+) -> None:
+    request_id = uuid4()
+    for _ in range(2):
+        yanked = await known.change("fs:ensure@v1", Yank(reason="slow"), request_id=request_id)
+        assert (yanked.changed, yanked.record.version) == (True, 1)
+    await known.change("fs:ensure", SetVisibility(visibility="private"))
+    given_id = uuid4()
+    for _ in range(2):
+        given = await known.change("fs:ensure", Transfer(owner="agent-8"), request_id=given_id)
+        assert (given.changed, given.record.owner) == (True, "agent-8")

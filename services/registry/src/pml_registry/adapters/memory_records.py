@@ -170,6 +170,10 @@ class MemoryRecordStore(RecordStore):
         return [self._tables.behaviours[scope, behaviour].record.code for behaviour in pair]
 
     @override
+    async def made(self, scope: Scope, request_id: UUID) -> UUID | None:
+        return self._made_by(scope, request_id)
+
+    @override
     async def change(
         self,
         scope: Scope,

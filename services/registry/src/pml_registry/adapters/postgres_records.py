@@ -123,6 +123,11 @@ class PostgresRecordStore(RecordStore):
         return [_stored_change(row) for row in rows]
 
     @override
+    async def made(self, scope: Scope, request_id: UUID) -> UUID | None:
+        async with connection(self._pool) as session:
+            return await made_by(session, scope, request_id)
+
+    @override
     async def change(
         self,
         scope: Scope,

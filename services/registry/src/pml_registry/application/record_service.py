@@ -35,6 +35,10 @@ class RecordService:
     async def change(self, viewer: Viewer, query: ChangeRecord) -> tuple[Meant, bool]:
         """Make a change; return the record as it is then, a fork for a fork, and whether this
         request has changed it. Raises QueryFailed and StorageUnavailable."""
+        # First of all: what the reference meant before the change, it may not mean after it.
+        before = await self.records.made(viewer.scope, query.request_id)
+        if before is not None:
+            return await self.resolution.resolve(Viewer(viewer.scope), str(before)), True
         meant = await self.resolution.resolve(viewer, query.reference)
         made = await self._make(viewer, query, meant)
         if isinstance(made, Refused):

@@ -91,6 +91,10 @@ class RecordStore(Protocol):
         version with the code of the one before it and its own."""
         ...
 
+    async def made(self, scope: Scope, request_id: UUID) -> UUID | None:
+        """Return the record of the scope that this request changed or made before."""
+        ...
+
     async def change(
         self,
         scope: Scope,

@@ -217,6 +217,7 @@ async def test_what_is_wrong_with_a_name_is_said(tool: str, args: JsonObject, me
         ("lookup", {}, "name: Field required"),
         ("lookup", {"name": "Fs:read"}, "name: the namespace 'Fs'"),
         ("lookup", {**NAMED, "principal": "ada"}, "principal: unknown field"),
+        ("tag", {**NAMED, "version_tag": "1"}, "version_tag: must be a whole version tag"),
         ("tag", NAMED, "arguments: give either version_tag, or tags"),
         ("lockup", NAMED, "dns has no tool 'lockup'; did you mean lookup?"),
     ],

@@ -27,7 +27,7 @@ def api_error(error: Exception) -> Exception:
         case QueryFailed(code="not_found"):
             return NotFound(error.message)
         case QueryFailed(code="invalid"):
-            return InvalidRequest("query", error.message)
+            return InvalidRequest(None, error.message)
         case QueryFailed(code="conflict"):
             return Conflict(error.message)
         case _:

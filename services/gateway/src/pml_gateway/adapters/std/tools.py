@@ -12,6 +12,7 @@ from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
+from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.input_schema import input_schema
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_gateway.ports import CallOrigin
@@ -73,6 +74,4 @@ def _fault(error: ValidationError) -> str:
     """Describe the first fault of arguments, with the field."""
     fault = error.errors()[0]
     field = ".".join(map(str, fault["loc"])) or "arguments"
-    if fault["type"] == "extra_forbidden":
-        return f"{field}: unknown field"
-    return f"{field}: {fault['msg'].removeprefix('Value error, ')}"
+    return f"{field}: {in_words({**fault})}"

@@ -2,10 +2,11 @@
 
 
 class InvalidRequest(Exception):
-    """A field of a request is invalid; `field` is its dotted name."""
+    """A field of a request is invalid; `field` is its dotted name, None where the message says
+    what is."""
 
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field} {message}")
+    def __init__(self, field: str | None, message: str) -> None:
+        super().__init__(message if field is None else f"{field} {message}")
         self.field = field
 
 

@@ -2,7 +2,7 @@
 that they become."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
@@ -49,7 +49,8 @@ Named = Annotated[
         "scope (`cap:acme.webapp:fs:read_json`), a fully qualified name, or an id."
     ),
 ]
-_NO_NUL: Final = r"^[^\x00]*$"
+Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")]
+"""Text that is not blank."""
 Labels = Annotated[tuple[Label, ...], Field(max_length=MAX_LABELS)]
 
 
@@ -203,9 +204,7 @@ class YankVersion(Alter):
     """Advise against the version that `name` selects: it is not the latest any more, and is found
     only where it is named exactly."""
 
-    reason: Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=_NO_NUL)] = (
-        Field(description="Why; whoever uses the version is told.")
-    )
+    reason: Text = Field(max_length=2000, description="Why; whoever uses the version is told.")
 
     def change(self) -> Yank:
         """Return what is to be changed."""
@@ -233,9 +232,7 @@ class ChangeVisibility(Alter):
 class TransferRecord(Alter):
     """Give a record to another owner."""
 
-    owner: Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=_NO_NUL)] = Field(
-        description="Principal that will own it."
-    )
+    owner: Text = Field(max_length=256, description="Principal that will own it.")
 
     def change(self) -> Transfer:
         """Return what is to be changed."""

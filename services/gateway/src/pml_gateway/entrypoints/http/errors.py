@@ -22,6 +22,7 @@ from pml_gateway.domain.api.errors import (
     Unauthorized,
     Unavailable,
 )
+from pml_gateway.domain.api.faults import in_words
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,8 @@ async def _on_known(request: Request, raised: Exception) -> JSONResponse:
     error = api_error(raised)
     match error:
         case InvalidRequest():
-            fields = [FieldProblem(field=error.field, message=str(error))]
+            at = error.field
+            fields = [] if at is None else [FieldProblem(field=at, message=str(error))]
             return problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), fields)
         case NotFound():
             return problem(HTTPStatus.NOT_FOUND, str(error))
@@ -121,11 +123,9 @@ async def _on_invalid(_: Request, raised: Exception) -> JSONResponse:
 def _field_problem(error: Mapping[str, object]) -> FieldProblem:
     location = [str(part) for part in cast(Sequence[object], error["loc"])]
     field = ".".join(location[1:]) or location[0]
-    if error["type"] == "extra_forbidden":
-        return FieldProblem(field=field, message="unknown field")
     if isinstance(error.get("input"), bytes):
         return FieldProblem(field=field, message="send JSON with Content-Type: application/json")
-    return FieldProblem(field=field, message=str(error["msg"]).removeprefix("Value error, "))
+    return FieldProblem(field=field, message=in_words(error))
 
 
 async def _on_http(request: Request, raised: Exception) -> JSONResponse:

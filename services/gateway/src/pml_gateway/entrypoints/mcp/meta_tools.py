@@ -17,6 +17,7 @@ from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteRequest, Intent, Request
 from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.input_schema import input_schema
 from pml_gateway.domain.api.mcp_results import execute_result, listed_capabilities
 from pml_gateway.domain.tool_calls.tool_result import result_of
@@ -55,8 +56,7 @@ class MetaTool(Generic[M]):
         except ValidationError as error:
             fault = error.errors()[0]
             field = ".".join(str(part) for part in fault["loc"])
-            message = fault["msg"].removeprefix("Value error, ")
-            raise InvalidRequest(field, f"is invalid: {message}") from None
+            raise InvalidRequest(field, f"is invalid: {in_words({**fault})}") from None
         return await self.handler(agent, caller, arguments)
 
 

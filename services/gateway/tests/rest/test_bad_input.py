@@ -14,6 +14,13 @@ from services.gateway.tests.support.builders import SCOPE, workflow
 from services.gateway.tests.support.harness import Json, World, world
 
 JSON = {"content-type": "application/json"}
+LISTS = (
+    "workflows",
+    "approvals",
+    "capabilities",
+    "capabilities/fs:read/dependencies",
+    f"traces/{UUID(int=1)}",
+)
 
 
 def error_of(answer: httpx2.Response) -> Json:
@@ -105,6 +112,7 @@ async def test_another_content_type_is_rejected_with_the_right_one(headers: dict
     [
         ("/api/workflows?limit=0", "limit"),
         ("/api/workflows?offset=-1", "offset"),
+        *((f"/api/{path}?offset={2**31}", "offset") for path in LISTS),
         ("/api/workflows/not-an-id", "workflow_id"),
         ("/api/traces/not-an-id", "capability_id"),
         ("/api/capabilities?limit=many", "limit"),

@@ -17,6 +17,7 @@ from pml_gateway.entrypoints.http.routing import (
     NOT_APPROVER,
     NOT_FOUND,
     CallerOf,
+    Offset,
     api_router,
     server_span,
 )
@@ -33,7 +34,7 @@ def approval_routes(
     async def list_approvals(
         caller: Annotated[Caller, Depends(caller_of)],
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Offset = 0,
     ) -> ApprovalPage:
         """List pending approvals: what would run, and why a person must approve."""
         return await workflows.waiting(caller.scope, limit, offset)

@@ -17,7 +17,7 @@ from pml_common.contracts.registry import (
 )
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.domain.api.api import Request
-from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, api_router
+from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, Offset, api_router
 from pml_gateway.ports import Caller
 
 
@@ -47,7 +47,7 @@ def capability_routes(
         caller: Annotated[Caller, Depends(caller_of)],
         include_unlisted: bool = False,
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Offset = 0,
     ) -> CapabilityPage:
         """List capabilities, the most used first; unlisted ones have not succeeded yet."""
         query = ListCapabilities(

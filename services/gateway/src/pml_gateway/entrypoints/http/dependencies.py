@@ -19,7 +19,7 @@ from pml_common.contracts.dependencies import (
     RemoveDependency,
 )
 from pml_gateway.domain.api.api import Request
-from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, api_router
+from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, Offset, api_router
 from pml_gateway.ports import Caller
 
 
@@ -45,7 +45,7 @@ def dependency_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRout
         caller: Annotated[Caller, Depends(caller_of)],
         direction: Direction = "both",
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Offset = 0,
     ) -> DependencyPage:
         """List the dependencies of a capability's latest version, or of the version with this id:
         on others (`out`), of others on it (`in`), or both."""

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response, Security
+from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from opentelemetry import propagate, trace
@@ -18,6 +18,9 @@ from pml_gateway.entrypoints.http.errors import ErrorResponse
 from pml_gateway.ports import Approvers, Caller, Callers
 
 CallerOf = Callable[[Request], Awaitable[Caller]]
+
+Offset = Annotated[int, Query(ge=0, lt=2**31)]
+"""Number of entries of a list before its page."""
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     422: {"model": ErrorResponse, "description": "The request is invalid."},

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog
 from pml_common.contracts.learner import ListTraces, TracePage
-from pml_gateway.entrypoints.http.routing import CallerOf, api_router
+from pml_gateway.entrypoints.http.routing import CallerOf, Offset, api_router
 from pml_gateway.ports import Caller
 
 
@@ -21,7 +21,7 @@ def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
         capability_id: UUID,
         caller: Annotated[Caller, Depends(caller_of)],
         limit: Annotated[int, Query(ge=1, le=200)] = 20,
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Offset = 0,
     ) -> TracePage:
         """List the traces of a capability, newest first."""
         query = ListTraces(

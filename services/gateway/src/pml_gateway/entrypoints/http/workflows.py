@@ -18,6 +18,7 @@ from pml_gateway.entrypoints.http.routing import (
     CONFLICT,
     NOT_FOUND,
     CallerOf,
+    Offset,
     api_router,
     server_span,
 )
@@ -34,7 +35,7 @@ def workflow_routes(
     async def list_workflows(
         caller: Annotated[Caller, Depends(caller_of)],
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Offset = 0,
     ) -> WorkflowPage:
         """List workflows, newest first."""
         return await workflows.page(caller.scope, limit, offset)

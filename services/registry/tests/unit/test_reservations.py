@@ -24,7 +24,7 @@ FIRST, SECOND, OTHER = (UUID(int=each) for each in (1, 2, 3))
 OURS, THEIRS = UUID(int=10), UUID(int=11)
 WISH = Wish(parse_display_name("fs:read"), OTHER, OURS, "ada")
 RECORD = Record(
-    UUID(int=20), "fs:read", "acme.web.fs.read.a7f3", "ada", (FIRST, SECOND), (Tag((1, 0, 0)),)
+    UUID(int=20), "fs:read", "acme.web.fs.read.a7f3", "ada", (FIRST, SECOND), 2, (Tag((1, 0, 0)),)
 )
 HELD = Reservation("fs:read", THEIRS, OTHER, "create", "bob", NOW)
 
@@ -90,6 +90,16 @@ def test_known_code_gets_one_more_name_from_its_owner_only() -> None:
     )
     admins = replace(bobs, is_admin=True)
     assert decide(admins, Standing(of_code=RECORD)) == Reserve("alias", RECORD)
+
+
+def test_an_earlier_version_gets_no_name_that_would_lead_to_other_code() -> None:
+    wish = replace(WISH, behaviour=FIRST, name=parse_display_name("fs:load"))
+    assert refusal(wish, Standing(of_code=RECORD)) == (
+        "this code is fs:read@1 (acme.web.fs.read.a7f3), and names of fs:read lead to its version "
+        "2: run it as fs:read@1, or fork fs:read@1 as fs:load"
+    )
+    meant = replace(RECORD, latest=1)
+    assert decide(wish, Standing(of_code=meant)) == Reserve("alias", meant)
 
 
 def test_a_reserved_name_is_refused_to_others() -> None:

@@ -39,9 +39,7 @@ class MemoryNameStore(NameStore):
         standing = Standing(
             holder=self.holder(scope, str(wish.name)),
             reservation=await self.in_the_way(scope, str(wish.name)),
-            of_code=self._record_of(
-                scope, lambda row: row.named and wish.behaviour in row.behaviours
-            ),
+            of_code=self._of_code(scope, wish),
         )
         decided = decide(wish, standing)
         key = scope, wish.workflow_id
@@ -176,6 +174,19 @@ class MemoryNameStore(NameStore):
         wanted = exact or next(called, None)
         return self._record_of(scope, lambda row: row.record_id == wanted)
 
+    def _of_code(self, scope: Scope, wish: Wish) -> Record | None:
+        def distance(row: RecordRow) -> tuple[bool, bool]:
+            means_it = row.behaviours[row.latest - 1] == wish.behaviour
+            return row.owner != wish.principal, not means_it
+
+        rows = [
+            row
+            for (its_scope, _), row in self._tables.records.items()
+            if its_scope == scope and row.named and wish.behaviour in row.behaviours
+        ]
+        nearest = min(rows, key=distance, default=None)
+        return nearest and self._record_of(scope, lambda row: row is nearest)
+
     def _row_with(self, scope: Scope, behaviour: UUID) -> RecordRow:
         row = self._row_of(scope, lambda row: behaviour in row.behaviours)
         if row is None:
@@ -196,5 +207,6 @@ class MemoryNameStore(NameStore):
             fqdn=fqdn_of(scope, row.name, row.record_id),
             owner=row.owner,
             behaviours=row.behaviours,
+            latest=row.latest,
             tags=[version.tag for version in row.versions if version.tag],
         )

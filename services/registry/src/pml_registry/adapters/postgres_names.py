@@ -137,7 +137,9 @@ async def _standing(session: Connection, scope: Scope, wish: Wish) -> Standing:
     called = callable_name(name)
     holder = await session.fetchrow(_SQL["holder-of-name"], *where, name, called)
     reserved = await session.fetchrow(_SQL["reservation-of-name"], *where, called)
-    of_code = await session.fetchrow(_SQL["record-of-code"], *where, wish.behaviour)
+    of_code = await session.fetchrow(
+        _SQL["record-of-code"], *where, wish.behaviour, storable(wish.principal)
+    )
     return Standing(
         holder=None if holder is None else record_of(scope, holder),
         reservation=None if reserved is None else reservation_of(reserved),
@@ -165,7 +167,9 @@ async def _give(
             await _note(session, scope, made, held, "named", {"name": held.name})
             return made
         # It was named under another name meanwhile: this is one more.
-        row = await session.fetchrow(_SQL["record-of-code"], *where, held.behaviour)
+        row = await session.fetchrow(
+            _SQL["record-of-code"], *where, held.behaviour, storable(held.principal)
+        )
         record_id = None if row is None else row["record_id"]
     if record_id is None:
         raise LookupError(f"{scope} has no record for {held.name}")
@@ -214,6 +218,7 @@ def record_of(scope: Scope, row: asyncpg.Record) -> Record:
         fqdn=fqdn_of(scope, name, record_id),
         owner=row["owner"],
         behaviours=row["behaviours"],
+        latest=row["latest"],
         tags=[tag for tag in tags if isinstance(tag, Tag)],
     )
 

@@ -33,13 +33,15 @@ class Wish:
 
 @dataclass(frozen=True)
 class Record:
-    """A named record; `behaviours` are those of its versions, from the first, and `tags` theirs."""
+    """A named record; `behaviours` are those of its versions, from the first, and `tags` theirs;
+    `latest` is the number of the version that its names mean."""
 
     record_id: UUID
     name: str
     fqdn: str
     owner: str
     behaviours: Sequence[UUID]
+    latest: int
     tags: Sequence[Tag] = ()
 
 
@@ -67,8 +69,9 @@ class Reservation:
 @dataclass(frozen=True)
 class Standing:
     """The state of a scope where a wish comes: the record and the reservation that have the name
-    or one with the same callable name, and the named record that has the code. A reservation that
-    has lapsed was looked at before."""
+    or one with the same callable name, and the named record that has the code: one of the wish's
+    principal if there is one, and one that means it if there is one. A reservation that has lapsed
+    was looked at before."""
 
     holder: Record | None = None
     reservation: Reservation | None = None
@@ -112,11 +115,22 @@ def decide(wish: Wish, standing: Standing) -> Use | Reserve | Refusal:
     known = standing.of_code
     if known is None:
         return Reserve("create")
-    if known.owner == wish.principal or wish.is_admin:
-        return Reserve("alias", known)
-    return Refusal(
-        f"this code is {known.name} ({known.fqdn}) of {known.owner}: run it under that name; "
-        "only its owner or an admin gives it another"
+    if known.owner != wish.principal and not wish.is_admin:
+        return Refusal(
+            f"this code is {known.name} ({known.fqdn}) of {known.owner}: run it under that name; "
+            "only its owner or an admin gives it another"
+        )
+    if known.behaviours[known.latest - 1] != wish.behaviour:
+        return Refusal(_not_meant(wish, known))
+    return Reserve("alias", known)
+
+
+def _not_meant(wish: Wish, known: Record) -> str:
+    """Explain that one more name of the record would lead to other code than the wish's."""
+    version = f"{known.name}@{_number_of(wish.behaviour, known)}"
+    return (
+        f"this code is {version} ({known.fqdn}), and names of {known.name} lead to its version "
+        f"{known.latest}: run it as {version}, or fork {version} as {wish.name}"
     )
 
 

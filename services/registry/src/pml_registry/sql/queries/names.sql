@@ -1,7 +1,7 @@
 -- name: holder-of-name
 -- The record that a name leads to, or one with the same callable name: that with the name first.
 SELECT
-    record_id, name, owner,
+    record_id, name, owner, latest,
     ARRAY(
         SELECT pattern_id
         FROM capability_versions version
@@ -26,9 +26,10 @@ WHERE org = $1 AND project = $2
     )
 
 -- name: record-of-code
--- The named record that has had a behaviour first.
+-- The named record that has a behaviour: one of the principal $4 before others', one that means it
+-- before those that had it, then the one that was named first.
 SELECT
-    record_id, name, owner,
+    record_id, name, owner, latest,
     ARRAY(
         SELECT pattern_id
         FROM capability_versions every
@@ -39,7 +40,7 @@ SELECT
 FROM capability_records record
 JOIN capability_versions version USING (org, project, record_id)
 WHERE org = $1 AND project = $2 AND version.pattern_id = $3 AND namespace IS NOT NULL
-ORDER BY named_at, record_id
+ORDER BY owner <> $4, version.number <> latest, named_at, record_id
 LIMIT 1
 
 -- name: reservation-of-name

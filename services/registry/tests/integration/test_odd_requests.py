@@ -65,3 +65,19 @@ async def test_a_repetition_is_answered_though_its_reference_means_nothing_now(
     for _ in range(2):
         given = await known.change("fs:ensure", Transfer(owner="agent-8"), request_id=given_id)
         assert (given.changed, given.record.owner) == (True, "agent-8")
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("fs:ensure@v9", "fs:ensure@v9: no such version; there are: 2 (v1.1.0); 1"),
+        ("fs:ensure@1x", "@1x selects no version: allowed are @latest, @3 (its number)"),
+        ("fs:ensurr@1", "no capability 'fs:ensurr@1' in acme.webapp; did you mean fs:ensure?"),
+    ],
+)
+async def test_a_program_is_told_which_versions_there_are(
+    known: StoreDriver, reference: str, why: str
+) -> None:
+    (answer,) = await known.describe(reference)
+    assert answer.capability is None
+    assert (answer.refused or "").startswith(why)

@@ -119,7 +119,8 @@ class DescribeCapabilities(Query):
 
 class Reference(Contract):
     """The capability of one reference in the scope, or None; then `near` are similar references of
-    the same form. `refused`: there is one, and this is why it must not run."""
+    the same form. `refused`: there is one, and this is why it must not run, or why it has no such
+    version."""
 
     reference: str
     capability: CapabilityDescription | None = None

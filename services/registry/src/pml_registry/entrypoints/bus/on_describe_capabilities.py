@@ -65,7 +65,8 @@ async def _resolved(viewer: Viewer, reference: str, resolution: Resolution) -> R
             behaviour = await resolution.adopt(viewer, meant)
             record = record.model_copy(update={"capability_id": behaviour})
     except QueryFailed as failure:
-        is_refused = failure.code == "conflict"
+        # Near names are of no help with a version: the failure says which versions there are.
+        is_refused = failure.code == "conflict" or "@" in reference
         return Reference(reference=reference, refused=failure.message) if is_refused else None
     return Reference(reference=reference, capability=description_of(record))
 

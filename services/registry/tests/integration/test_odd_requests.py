@@ -2,13 +2,17 @@
 
 import base64
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from typing_extensions import override
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.contracts.dns import SetVisibility, Transfer, Yank
+from pml_common.contracts.dns import Rename, SetVisibility, Transfer, Yank
 from pml_registry.domain.visibility import Viewer
+from pml_registry.ports import Embedded, Embedder
 from services.registry.tests.support.builders import AUTHOR, SCOPE
 from services.registry.tests.support.store_driver import StoreDriver
 
@@ -81,3 +85,29 @@ async def test_a_program_is_told_which_versions_there_are(
     (answer,) = await known.describe(reference)
     assert answer.capability is None
     assert (answer.refused or "").startswith(why)
+
+
+class Listening(Embedder):
+    """Remembers what it embeds."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.heard: list[str] = []
+
+    @override
+    async def model(self) -> str:
+        return await self._embedder.model()
+
+    @override
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        self.heard += texts
+        return await self._embedder.embed(texts)
+
+
+async def test_the_latest_version_is_found_by_a_new_name_whichever_is_named(
+    known: StoreDriver,
+) -> None:
+    listening = Listening(known.service.embedder)
+    known.service = replace(known.service, embedder=listening)
+    await known.change("fs:ensure@1", Rename(name="fs:assure"))
+    assert ["make sure" in text for text in listening.heard] == [True]

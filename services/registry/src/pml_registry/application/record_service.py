@@ -99,7 +99,10 @@ class RecordService:
         )
 
     async def _found_by(self, name: str, meant: Meant) -> FoundBy:
-        record = meant.record
+        """Describe the latest version under the name, whichever the reference means."""
+        located = meant.located
+        latest = await self.resolution.resolve(Viewer(located.scope), str(located.record_id))
+        record = latest.record
         texts = BehaviourTexts(
             name, record.description, record.tools_used, record.parameters_schema
         )

@@ -120,6 +120,20 @@ async def test_a_change_under_one_key_is_one_request_and_without_a_key_each_its_
         assert len(set(ids)) == 4
 
 
+async def test_another_change_under_a_key_is_another_request() -> None:
+    async with with_dns() as (w, dns):
+        for path, body in (
+            ("yank", {"name": "fs:read", "reason": "slow"}),
+            ("yank", {"name": "fs:load", "reason": "slow"}),
+            ("unyank", {"name": "fs:read"}),
+            ("rename", {"name": "fs:read", "new_name": "fs:load"}),
+        ):
+            headers = {"Idempotency-Key": "k1"}
+            answer = await w.http.post(f"/api/dns/{path}", json=body, headers=headers)
+            assert answer.status_code == 200, answer.text
+        assert len({change.request_id for change in dns.changes}) == 4
+
+
 @pytest.mark.parametrize(
     ("code", "status", "kind"),
     [

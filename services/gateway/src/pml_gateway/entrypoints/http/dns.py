@@ -30,7 +30,8 @@ Key = Annotated[
     IdempotencyKey | None,
     Header(
         alias="Idempotency-Key",
-        description="A repetition under the same key changes nothing and gets the first answer.",
+        description="A repetition of the request under the same key changes nothing and gets the "
+        "first answer.",
     ),
 ]
 
@@ -83,7 +84,7 @@ def dns_change_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRout
     responses = {**NOT_FOUND, **CONFLICT}
 
     async def changed(caller: Caller, asked: AnyChange, key: str | None) -> ChangedRecord:
-        query = asked.query(caller.scope, caller.principal, _request_id(caller, key))
+        query = asked.query(caller.scope, caller.principal, _request_id(caller, asked, key))
         return await query_client.request(catalog.CHANGE_RECORD, query)
 
     @router.post("/dns/fork", operation_id="fork_record", responses=responses)
@@ -141,8 +142,10 @@ def dns_change_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRout
     return router
 
 
-def _request_id(caller: Caller, key: str | None) -> UUID:
-    """Return the id of a request; a key counts for its caller alone."""
+def _request_id(caller: Caller, asked: AnyChange, key: str | None) -> UUID:
+    """Return the id of a request; a key counts for its caller and for this request alone: another
+    one under it is no repetition, and must not be answered as if it were made."""
     if key is None:
         return uuid4()
-    return ids.scoped_id(caller.scope, "record-change", caller.principal, key)
+    whole = type(asked).__name__, asked.model_dump_json()
+    return ids.scoped_id(caller.scope, "record-change", caller.principal, key, *whole)

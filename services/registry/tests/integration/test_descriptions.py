@@ -85,6 +85,18 @@ async def test_an_exact_name_is_preferred_to_one_with_digits(
     assert await registry.resolved_name(f"a_b_{ID.hex[-5:]}") == "a:b"
 
 
+async def test_how_a_former_name_is_called_resolves_with_a_warning(
+    registry: StoreDriver, caplog: pytest.LogCaptureFixture
+) -> None:
+    await registry.named("fs:ensure", analysed())
+    await registry.named("fs:make", analysed())
+    with caplog.at_level(logging.WARNING):
+        assert await registry.resolved_name("fs_ensure") == "fs:ensure"
+        assert caplog.text == ""
+        assert await registry.resolved_name("fs_make") == "fs:ensure"
+    assert "fs_make was renamed to fs:ensure; use the new name" in caplog.text
+
+
 async def test_a_former_name_resolves_with_a_warning(
     registry: StoreDriver, caplog: pytest.LogCaptureFixture
 ) -> None:

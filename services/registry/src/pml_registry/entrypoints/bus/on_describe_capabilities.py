@@ -4,6 +4,8 @@ import logging
 from collections.abc import Sequence
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.callable_names import callable_name
+from pml_common.contracts.capability import CapabilityDescription
 from pml_common.contracts.registry import (
     CapabilityDescriptions,
     DescribeCapabilities,
@@ -28,7 +30,7 @@ async def on_describe_capabilities(
     described = await capabilities.describe(viewer, references)
     found = {reference: _described(reference, each) for reference, each in described.items()}
     for reference, each in described.items():
-        if reference in each.description.aliases:
+        if _is_former(reference, each.description):
             log.warning(
                 "%s: %s was renamed to %s; use the new name",
                 query.scope,
@@ -43,6 +45,12 @@ async def on_describe_capabilities(
     return CapabilityDescriptions(
         references=tuple(found.get(each) or _unknown(each, names) for each in references)
     )
+
+
+def _is_former(reference: str, about: CapabilityDescription) -> bool:
+    """Whether a reference is a former name, or how a program calls one."""
+    called = {callable_name(alias) for alias in about.aliases} - {callable_name(about.name)}
+    return reference in called or reference in about.aliases
 
 
 def _described(reference: str, found: Described) -> Reference:

@@ -100,13 +100,14 @@ class VersionSummary(Contract):
 
 class Whois(Contract):
     """A record at the version that was asked for, with all its versions, the newest first, and its
-    use over all of them."""
+    use over all of them. `merged_from`: the versions that it was made of by a merge."""
 
     fqdn: str
     found_in: Literal["project", "org", "public"]
     record: CapabilityRecord
     usage: Usage
     versions: tuple[VersionSummary, ...]
+    merged_from: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
 
@@ -267,10 +268,11 @@ class ChangeRecord(DnsQuery):
 
 
 class ChangedRecord(Contract):
-    """The record as it is now, and whether the request changed anything; for a fork the new
-    record."""
+    """The record as it is now, and whether the request changed anything; for a fork and a merge the
+    new record. `merged_from`: the versions that it was made of by a merge."""
 
     fqdn: str
     record: CapabilityRecord
     changed: bool
+    merged_from: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()

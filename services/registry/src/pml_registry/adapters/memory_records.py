@@ -13,6 +13,7 @@ from pml_common.contracts.dns import QueryRecords, RecordSummary, VersionSummary
 from pml_common.contracts.references import Fqdn, ScopedName
 from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
 from pml_registry.adapters.memory_names import MemoryNameStore
 from pml_registry.adapters.memory_record_rows import (
     callable_names,
@@ -36,14 +37,15 @@ from pml_registry.adapters.memory_tables import (
 from pml_registry.domain.cursors import After
 from pml_registry.domain.names import first_free, unnamed_names
 from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
-from pml_registry.domain.reservations import holder_text
+from pml_registry.domain.reservations import holder_text, merge_refused
 from pml_registry.domain.visibility import Viewer, place_of, sees
-from pml_registry.ports import VersionSigning
+from pml_registry.ports import FoundBy, VersionSigning
 from pml_registry.ports.records import (
     ChangeRequest,
     ForkRequest,
     Located,
     Made,
+    MergeRequest,
     RecordStore,
     Target,
 )
@@ -189,10 +191,7 @@ class MemoryRecordStore(RecordStore):
         self._save(scope, row, effect.state)
         if request.found_by is not None:
             behaviour = effect.state.behaviours[effect.state.latest - 1]
-            known = self._tables.behaviours[scope, behaviour]
-            embedded = request.found_by.embedded
-            entry = SearchEntry(request.found_by.terms, embedded.model, embedded.vectors[0])
-            self._tables.behaviours[scope, behaviour] = replace(known, entry=entry)
+            self._describe(scope, behaviour, request.found_by)
         return self._note(scope, effect, request.viewer, request.request_id)
 
     @override
@@ -212,6 +211,33 @@ class MemoryRecordStore(RecordStore):
         self._tables.names[scope, name] = record_id
         effect = Effect(state_of(row), "forked", 1, {"forked_from": request.forked_from})
         return self._note(scope, effect, request.viewer, request.request_id)
+
+    @override
+    async def merge(self, request: MergeRequest) -> Made | Refused:
+        scope, by, name = request.viewer.scope, request.viewer.principal or "", str(request.name)
+        made = self._made_by(scope, request.request_id)
+        if made is not None:
+            return Made(made)
+        holder = await self._holder_of(scope, name, None)
+        refused = merge_refused(holder, self._names.named_record_of(scope, request.behaviour))
+        if refused is not None:
+            return refused
+        row = self._names.name_unnamed(scope, request.behaviour, name, by)
+        self._describe(scope, request.behaviour, request.found_by)
+        details: JsonObject = {"name": name, "merged_from": [*request.merged_from]}
+        effect = Effect(state_of(row), "named", row.latest, details)
+        return self._note(scope, effect, request.viewer, request.request_id)
+
+    @override
+    async def made_by(self, scope: Scope, request_id: UUID) -> UUID | None:
+        return self._made_by(scope, request_id)
+
+    @override
+    async def merged_from(self, scope: Scope, record_id: UUID) -> tuple[str, ...]:
+        changes = self._tables.changes.get((scope, record_id), ())
+        found = (change.details.get("merged_from") for change in changes)
+        merged = next((each for each in found if isinstance(each, list)), [])
+        return tuple(map(str, merged))
 
     @override
     async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:
@@ -259,13 +285,20 @@ class MemoryRecordStore(RecordStore):
             None,
         )
 
-    async def _holder_of(self, scope: Scope, name: str | None, record_id: UUID) -> str | None:
+    async def _holder_of(
+        self, scope: Scope, name: str | None, record_id: UUID | None
+    ) -> str | None:
         if name is None:
             return None
         holder = self._names.holder(scope, name)
         is_other = holder is not None and holder.record_id != record_id
         reservation = await self._names.in_the_way(scope, name)
         return holder_text(name, holder if is_other else None, reservation)
+
+    def _describe(self, scope: Scope, behaviour: UUID, found_by: FoundBy) -> None:
+        known, embedded = self._tables.behaviours[scope, behaviour], found_by.embedded
+        entry = SearchEntry(found_by.terms, embedded.model, embedded.vectors[0])
+        self._tables.behaviours[scope, behaviour] = replace(known, entry=entry)
 
     def _save(self, scope: Scope, before: RecordRow, after: RecordState) -> None:
         versions = tuple(

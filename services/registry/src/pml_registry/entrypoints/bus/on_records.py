@@ -61,6 +61,7 @@ async def on_whois_record(
         record=record,
         usage=_total(versions),
         versions=versions,
+        merged_from=await records.merged_from(record.scope, record.record_id),
         notices=record.notices,
     )
 

@@ -258,6 +258,13 @@ INSERT INTO capability_versions (org, project, record_id, number, pattern_id, cr
 SELECT org, project, record_id, 1, $9, $4
 FROM made
 
+-- name: merged-from
+SELECT details ->> 'merged_from'
+FROM capability_changes
+WHERE org = $1 AND project = $2 AND record_id = $3 AND details ? 'merged_from'
+ORDER BY sequence
+LIMIT 1
+
 -- name: set-origin
 UPDATE capability_records
 SET forked_from = $4

@@ -120,6 +120,11 @@ def test_a_result_that_fits_is_passed_on(
             "cap:c:d@2 takes url as string, and cap:a:b@1 gives array",
         ),
         (
+            fields(user=fields(id=NUMBER)),
+            fields(user={**fields(id=TEXT, mail=TEXT), "required": ["id"]}),
+            "cap:c:d@2 takes user.id as string, and cap:a:b@1 gives number",
+        ),
+        (
             fields(pages={"type": "array", "items": fields(url=TEXT)}),
             fields(url=TEXT),
             "cap:c:d@2 needs url (string), which is no part of the result of cap:a:b@1, which has "

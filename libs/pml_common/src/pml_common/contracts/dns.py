@@ -85,7 +85,8 @@ class WhoisRecord(DnsQuery):
 
 
 class VersionSummary(Contract):
-    """One version of a record."""
+    """One version of a record. The registry has signed it by its key `key_id`, at `signed_at`;
+    None for one that was signed before this was stored. `verified` is as in `CapabilityRecord`."""
 
     version: int = Field(ge=1)
     version_tag: WholeTag | None = None
@@ -95,6 +96,10 @@ class VersionSummary(Contract):
     created_by: str
     created_at: AwareDatetime
     yanked_reason: str | None = None
+    signature: str | None = None
+    key_id: str | None = None
+    signed_at: AwareDatetime | None = None
+    verified: bool = False
     usage: Usage = Usage()
 
 

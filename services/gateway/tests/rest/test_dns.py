@@ -25,6 +25,7 @@ from pml_common.contracts.dns import (
     WhoisRecord,
     Yank,
 )
+from pml_common.contracts.merging import MergeCapabilities, PlanMerge
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.dns import FakeDns, example
 from services.gateway.tests.support.harness import Json, World, world
@@ -108,6 +109,26 @@ async def test_a_change_is_asked_for_the_caller_and_returns_the_record(
         assert (asked.reference, asked.change) == (NAME, change)
 
 
+async def test_a_merge_is_planned_and_registered_for_the_caller_once_under_a_key() -> None:
+    async with with_dns() as (w, dns):
+        body: Json = {"name": "fs:checked", "sources": ["fs:read@v1", "json:check"]}
+        headers = {"Idempotency-Key": "k1"}
+        for _ in "12":
+            answer = await w.http.post("/api/dns/merge", json=body, headers=headers)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["merged_from"] == [
+                "acme.webapp.fs.ensure_file.9f52@2",
+                "acme.webapp.json.check.03ce@1",
+            ]
+        planned, merged, again, _ = dns.asked
+        assert planned == again
+        assert isinstance(planned, PlanMerge)
+        assert (planned.sources, planned.name) == (("fs:read@v1", "json:check"), "fs:checked")
+        assert isinstance(merged, MergeCapabilities)
+        assert merged.request_id == planned.request_id
+        assert (merged.scope, merged.principal, merged.is_admin) == (SCOPE, "mira", False)
+
+
 async def test_a_change_under_one_key_is_one_request_and_without_a_key_each_its_own() -> None:
     async with with_dns() as (w, dns):
         for key in ("k1", "k1", "k2", None, None):
@@ -183,6 +204,8 @@ async def test_an_invalid_name_is_rejected_with_the_part_that_is_wrong(
         ("visibility", {"name": "fs:read", "visibility": "all"}, "visibility", "'public'"),
         ("fork", {"source": "fs:read", "name": "nocolon"}, "name", "no colon"),
         ("transfer", {"name": "fs:read", "owner": ""}, "owner", "at least 1"),
+        ("merge", {"name": "fs:a", "sources": ["fs:read"]}, "sources", "at least 2"),
+        ("merge", {"name": "fs:a", "sources": ["a:b", "c:d", "B"]}, "sources.2", "no colon"),
     ],
 )
 async def test_an_invalid_change_is_rejected_with_the_field(

@@ -13,7 +13,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.dns import ChangedRecord
 from pml_common.contracts.merging import MergeCapabilities, MergePlan, PlanMerge
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_registry.entrypoints.bus.on_merge import Merging, on_merge_capabilities, on_plan_merge
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports import Embedder
@@ -21,7 +21,7 @@ from services.registry.tests.support.builders import AUTHOR, SCOPE, listed
 from services.registry.tests.support.curation_driver import CurationDriver
 from services.registry.tests.support.stores import Stores
 
-TEXT = {"type": "string"}
+TEXT: JsonObject = {"type": "string"}
 TOOLS = (
     ToolDefinition(
         server="fs",

@@ -158,7 +158,8 @@ def test_many_fields_are_counted_and_deep_ones_are_not_compared() -> None:
 
 
 def test_an_unknown_result_is_passed_whole_and_said() -> None:
-    for unknown in (ANY, {"type": "object"}):
+    untold: JsonObject = {"type": "object"}
+    for unknown in (ANY, untold):
         steps = [Step("cap:a:b@1", ANY, unknown), Step("cap:c:d@2", fields(path=TEXT), ANY)]
         found = pipeline(steps)
         assert 'mcp.call("cap:c:d@2", step1)' in found.code

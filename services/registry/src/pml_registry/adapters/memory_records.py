@@ -236,8 +236,7 @@ class MemoryRecordStore(RecordStore):
     async def merged_from(self, scope: Scope, record_id: UUID) -> tuple[str, ...]:
         changes = self._tables.changes.get((scope, record_id), ())
         found = (change.details.get("merged_from") for change in changes)
-        merged = next((each for each in found if isinstance(each, list)), [])
-        return tuple(map(str, merged))
+        return next((tuple(map(str, each)) for each in found if isinstance(each, list)), ())
 
     @override
     async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:

@@ -32,7 +32,7 @@ from pml_gateway.entrypoints.http.servers import server_routes
 from pml_gateway.entrypoints.http.tools import tool_routes
 from pml_gateway.entrypoints.http.traces import trace_routes
 from pml_gateway.entrypoints.http.workflows import cancel_routes, workflow_routes
-from pml_gateway.ports import Approvers, KnownTools, WorkflowStore
+from pml_gateway.ports import Approvers, ComposedPrograms, KnownTools, WorkflowStore
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class UseCases:
     tools: KnownTools
     acceptance: Acceptance
     query_client: QueryClient
+    composed: ComposedPrograms
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def rest_app(
         dependency_routes(query_client, caller),
         graph_routes(query_client, caller),
         dns_routes(query_client, caller),
-        dns_change_routes(query_client, caller),
+        dns_change_routes(query_client, use_cases.composed, caller),
         trace_routes(query_client, caller),
         tool_routes(agents, caller),
         server_routes(tools, use_cases.acceptance, caller, approver_of(callers)),

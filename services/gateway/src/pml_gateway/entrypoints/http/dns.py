@@ -1,6 +1,6 @@
 """GET /api/dns/lookup, whois, records and history; POST /api/dns/fork and the other changes."""
 
-from typing import Annotated
+from typing import Annotated, Final
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Depends, Header, Query
@@ -17,6 +17,7 @@ from pml_gateway.domain.api.records import (
     FindRecords,
     ForkRecord,
     Lookup,
+    MergeSources,
     RenameRecord,
     TagRecord,
     TransferRecord,
@@ -24,7 +25,9 @@ from pml_gateway.domain.api.records import (
     YankVersion,
 )
 from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, api_router
-from pml_gateway.ports import Caller
+from pml_gateway.ports import Caller, ComposedPrograms
+
+_MERGE_TIMEOUT_S: Final = 30.0
 
 Key = Annotated[
     IdempotencyKey | None,
@@ -77,7 +80,9 @@ def dns_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
     return router
 
 
-def dns_change_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
+def dns_change_routes(
+    query_client: QueryClient, composed: ComposedPrograms, caller_of: CallerOf
+) -> APIRouter:
     """Routes that change capability records. A record is changed by its owner alone."""
     router = api_router("dns")
     responses = {**NOT_FOUND, **CONFLICT}
@@ -93,6 +98,15 @@ def dns_change_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRout
         """Copy the version that `source` selects into a new record of the caller's project, and
         return that."""
         return await changed(caller, body, key)
+
+    @router.post("/dns/merge", operation_id="merge_records", responses=responses)
+    async def merge(
+        body: MergeSources, caller: Annotated[Caller, Depends(caller_of)], key: Key = None
+    ) -> ChangedRecord:
+        """Make one capability of `sources`, in the versions that they mean now: each gets the
+        result of the one before, or `code` calls them. It is offered once a run has succeeded."""
+        request_id = _request_id(caller, key)
+        return await composed.merge(caller, body, request_id, _MERGE_TIMEOUT_S)
 
     @router.post("/dns/rename", operation_id="rename_record", responses=responses)
     async def rename(

@@ -53,11 +53,12 @@ class ServerStatus:
 
 @dataclass(frozen=True)
 class Caller:
-    """Authenticated caller: `scope` and `principal` come from the credential, never from the
-    request."""
+    """Authenticated caller: `scope`, `principal` and role come from the credential, never from the
+    request. An admin may change any record of the scope."""
 
     scope: Scope
     principal: str
+    is_admin: bool = False
 
 
 @dataclass(frozen=True)

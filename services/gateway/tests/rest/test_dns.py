@@ -28,7 +28,7 @@ from pml_common.contracts.dns import (
 from pml_common.contracts.merging import MergeCapabilities, PlanMerge
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.dns import FakeDns, example
-from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.harness import APPROVER, Json, World, world
 
 NAME = "fs:read@2"
 CALLER: Json = {"scope": SCOPE, "principal": "mira"}
@@ -127,6 +127,40 @@ async def test_a_merge_is_planned_and_registered_for_the_caller_once_under_a_key
         assert isinstance(merged, MergeCapabilities)
         assert merged.request_id == planned.request_id
         assert (merged.scope, merged.principal, merged.is_admin) == (SCOPE, "mira", False)
+
+
+async def test_the_approver_is_an_admin_by_their_key_and_nobody_else() -> None:
+    async with with_dns() as (w, dns):
+        body: Json = {"name": NAME, "owner": "ada"}
+        merge: Json = {"name": "fs:checked", "sources": ["fs:read", "json:check"]}
+        for headers in ({}, {"Authorization": "Basic bm9vcjpub29y"}, APPROVER):
+            for answer in (
+                await w.http.post("/api/dns/transfer", json=body, headers=headers),
+                await w.http.get("/api/dns/whois", params={"name": NAME}, headers=headers),
+                await w.http.post("/api/dns/merge", json=merge, headers=headers),
+            ):
+                assert answer.status_code == 200, answer.text
+        asked = [(each.principal, each.is_admin) for each in dns.asked]
+        assert asked == [("mira", False)] * 8 + [("approver:noor", True)] * 4
+
+
+async def test_a_wrong_key_is_refused_and_not_taken_for_an_agents() -> None:
+    async with with_dns() as (w, dns):
+        headers = {"Authorization": "Bearer guessed"}
+        answer = await w.http.post("/api/dns/unyank", json={"name": NAME}, headers=headers)
+        assert answer.status_code == 401
+        assert (await w.http.get("/api/dns/records", headers=headers)).status_code == 401
+        assert dns.asked == []
+
+
+async def test_an_approver_without_the_role_is_no_admin() -> None:
+    async with world(gateway_approver_is_admin=False) as w:
+        dns = FakeDns(MemoryBus(w.broker))
+        await dns.start()
+        answer = await w.http.post("/api/dns/unyank", json={"name": NAME}, headers=APPROVER)
+        assert answer.status_code == 200, answer.text
+        (asked,) = dns.changes
+        assert (asked.principal, asked.is_admin) == ("approver:noor", False)
 
 
 async def test_a_change_under_one_key_is_one_request_and_without_a_key_each_its_own() -> None:

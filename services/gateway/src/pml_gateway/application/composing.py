@@ -43,7 +43,9 @@ class Composing(ComposedPrograms):
         self, caller: Caller, asked: MergeSources, request_id: UUID, timeout_s: float
     ) -> ChangedRecord:
         async with _bounded(timeout_s):
-            planned = asked.query(caller.scope, caller.principal, request_id)
+            planned = asked.query(caller.scope, caller.principal, request_id).model_copy(
+                update={"is_admin": caller.is_admin}
+            )
             plan = await self.query_client.request(catalog.PLAN_MERGE, planned, timeout=timeout_s)
             if plan.made is not None:
                 return plan.made
@@ -51,6 +53,7 @@ class Composing(ComposedPrograms):
             merge = MergeCapabilities(
                 scope=caller.scope,
                 principal=caller.principal,
+                is_admin=caller.is_admin,
                 request_id=request_id,
                 name=asked.name,
                 sources=tuple(source.reference for source in plan.sources),

@@ -139,6 +139,55 @@ async def test_the_command_reads_and_changes_records(harness: StackHarness) -> N
     assert "dnsc:gone" in err
 
 
+async def test_ac14_capabilities_are_merged_run_and_refused_where_they_do_not_fit(
+    harness: StackHarness,
+) -> None:
+    await _named(harness, "dnsj:peek", "return { what: args.what, found: args.what.length };")
+    await _named(harness, "dnsj:look", "await mcp.counting.peek({ path: args.what });\nreturn 7;")
+    code, out, err = await _pml(harness, "merge", "dnsj:both", "dnsj:peek", "dnsj:look@1")
+    assert code == 0, err
+    assert "dnsj:both is made of local.default.dnsj.peek." in out
+    ran = await harness.http.post(
+        "/api/execute", json={"capability": "dnsj:both", "args": {"what": "merged"}}
+    )
+    assert (ran.json()["status"], ran.json()["result"]) == ("success", 7), ran.text
+    whois = await _get(harness, "whois", name="dnsj:both")
+    assert len(whois["merged_from"]) == 2
+    assert {each["verified"] for each in whois["versions"]} == {False}
+    assert all(each["key_id"] and each["signed_at"] for each in whois["versions"])
+    code, _, err = await _pml(harness, "merge", "dnsj:none", "dnsj:look", "dnsj:peek")
+    assert code == 1
+    assert "cap:dnsj:peek@1 takes what as string, and cap:dnsj:look@1 gives number" in err
+    program = (
+        "return await mcp.dns.merge({ name: 'dnsj:third', sources: ['dnsj:both', 'dnsj:peek'],\n"
+        "  code: `const n = await mcp.call('cap:dnsj:both@1', { what: args.what });\n"
+        "return await mcp.call('cap:dnsj:peek@1', { what: String(n) });` });"
+    )
+    asked = (await harness.http.post("/api/execute", json={"code": program})).json()
+    assert asked["status"] == "approval_required", asked
+    assert asked["approval"]["tools"] == ["dns:merge"]
+    await harness.approve(asked["workflowId"])
+    ended: dict[str, Any] = await harness.end_of(asked["workflowId"])
+    assert ended["status"] == "success", ended
+    assert ended["result"]["record"]["name"] == "dnsj:third"
+
+
+async def test_a_record_that_was_given_away_is_changed_by_an_admin_alone(
+    harness: StackHarness,
+) -> None:
+    await _named(harness, "dnsa:mine", _peek("admin"))
+    given = {"name": "dnsa:mine", "owner": "ada"}
+    assert (await harness.http.post("/api/dns/transfer", json=given)).status_code == 200
+    rename = {"name": "dnsa:mine", "new_name": "dnsa:ours"}
+    refused = await harness.http.post("/api/dns/rename", json=rename)
+    assert refused.status_code == 409
+    assert "only its owner or an admin changes it" in refused.json()["error"]["message"]
+    done = await harness.http.post("/api/dns/rename", json=rename, headers=harness.approver)
+    assert (done.status_code, done.json()["record"]["name"]) == (200, "dnsa:ours"), done.text
+    (newest, *_) = (await _get(harness, "history", name="dnsa:ours"))["entries"]
+    assert newest["principal"].startswith("approver:")
+
+
 async def test_a_change_under_one_key_is_made_once(harness: StackHarness) -> None:
     await _named(harness, "dnsk:first", _peek("key"))
     body, headers = {"name": "dnsk:first", "new_name": "dnsk:second"}, {"Idempotency-Key": "dnsk"}

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from libs.pml_cli.tests.support.fakes import Gateway, pml
+from libs.pml_cli.tests.support.fakes import APPROVER, Gateway, pml
 
 EXAMPLES = Path(__file__).parents[3] / "pml_common/examples"
 Capture = pytest.CaptureFixture[str]
@@ -172,6 +172,12 @@ def test_diffs_are_coloured_on_a_terminal(
             "fs:read@2 is copied as fs:own",
         ),
         (
+            ["merge", "fs:checked", "fs:read@v1", "json:check"],
+            "merge",
+            {"name": "fs:checked", "sources": ["fs:read@v1", "json:check"]},
+            "fs:ensure_file is made of a.b.c.d.a7f3@1, a.b.e.f.b8e2@2",
+        ),
+        (
             ["rename", "fs:read", "fs:load"],
             "rename",
             {"name": "fs:read", "new_name": "fs:load"},
@@ -219,7 +225,7 @@ def test_a_change_is_sent_and_told(
     body: dict[str, object],
     said: str,
 ) -> None:
-    answer = reply("change-record")
+    answer = {**reply("change-record"), "merged_from": ["a.b.c.d.a7f3@1", "a.b.e.f.b8e2@2"]}
     gateway.answers[f"POST /api/dns/{path}"] = (200, answer)
     assert pml(monkeypatch, "dns", *words) == 0
     assert gateway.asked == [(f"POST /api/dns/{path}", body)]
@@ -228,6 +234,30 @@ def test_a_change_is_sent_and_told(
     assert answer["fqdn"] in printed.out
     assert pml(monkeypatch, "dns", *words, "--json") == 0
     assert json.loads(capsys.readouterr().out) == answer
+
+
+def test_a_merge_sends_the_program_of_a_file(
+    gateway: Gateway, monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    gateway.answers["POST /api/dns/merge"] = (200, reply("merge-capabilities"))
+    file = tmp_path / "joined.ts"
+    file.write_text("return 1;")
+    assert pml(monkeypatch, "dns", "merge", "a:b", "c:d", "e:f", "--code", str(file)) == 0
+    body = {"name": "a:b", "sources": ["c:d", "e:f"], "code": "return 1;"}
+    assert gateway.asked == [("POST /api/dns/merge", body)]
+    assert "acme.webapp.json.check.03ce@1" in capsys.readouterr().out
+
+
+def test_an_admin_shows_the_approvers_key_and_others_show_none(
+    gateway: Gateway, monkeypatch: Patch
+) -> None:
+    gateway.answers["POST /api/dns/unyank"] = (200, reply("change-record"))
+    gateway.answers["GET /api/dns/whois"] = (200, reply("whois-record"))
+    assert pml(monkeypatch, "dns", "--admin", "unyank", "fs:read") == 0
+    assert pml(monkeypatch, "dns", "--admin", "whois", "fs:read") == 0
+    assert pml(monkeypatch, "dns", "unyank", "fs:read") == 0
+    key = APPROVER["Authorization"]
+    assert gateway.keys == [f"POST /api/dns/unyank {key}", f"GET /api/dns/whois {key}"]
 
 
 def test_a_change_that_changed_nothing_says_so(

@@ -59,6 +59,7 @@ def record_lines(found: Whois) -> list[str | Table]:
         ("tags", ", ".join(record.tags)),
         ("former names", ", ".join(_former_names(record.aliases))),
         ("copied from", record.forked_from or ""),
+        ("made of", ", ".join(found.merged_from)),
         ("parameters", ", ".join(_parameters(record.parameters_schema))),
         ("tools", ", ".join(record.tools_used)),
         ("cache", cached_how(record.cache.model_dump())),
@@ -133,7 +134,9 @@ def entry_lines(entry: HistoryEntry) -> Iterable[str]:
 def change_line(kind: str, body: Mapping[str, object], changed: ChangedRecord) -> str:
     """The effect of a change, in a line."""
     record = changed.record
-    if kind != "tag":
+    if kind == "merge":
+        said = f"{record.name} is made of {', '.join(changed.merged_from)}"
+    elif kind != "tag":
         said = _CHANGED[kind].format_map(body)
     elif "version_tag" in body:
         said = f"{body['name']} has the tag {body['version_tag']}"

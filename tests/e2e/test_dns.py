@@ -142,8 +142,11 @@ async def test_the_command_reads_and_changes_records(harness: StackHarness) -> N
 async def test_ac14_capabilities_are_merged_run_and_refused_where_they_do_not_fit(
     harness: StackHarness,
 ) -> None:
-    await _named(harness, "dnsj:peek", "return { what: args.what, found: args.what.length };")
-    await _named(harness, "dnsj:look", "await mcp.counting.peek({ path: args.what });\nreturn 7;")
+    args = {"what": "a note"}
+    peek = "return { what: args.what, found: args.what.length };"
+    await _named(harness, "dnsj:peek", peek, args=args)
+    look = "await mcp.counting.peek({ path: args.what });\nreturn 7;"
+    await _named(harness, "dnsj:look", look, args=args)
     code, out, err = await _pml(harness, "merge", "dnsj:both", "dnsj:peek", "dnsj:look@1")
     assert code == 0, err
     assert "dnsj:both is made of local.default.dnsj.peek." in out

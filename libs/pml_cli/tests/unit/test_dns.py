@@ -61,6 +61,8 @@ def test_whois_shows_the_record_its_use_and_every_version(
         "usage": {"count": 0, "success_count": 0, "mean_duration_ms": 0},
     }
     found["versions"].append(old)
+    found["versions"][0] |= {"verified": True}
+    found["versions"][1] |= {"key_id": None}
     found["record"] |= {"tags": ["files", "io"], "aliases": ["fs:ensure", "unnamed_3f1c"]}
     gateway.answers["GET /api/dns/whois"] = (200, found)
     assert pml(monkeypatch, "dns", "whois", "fs:ensure_file") == 0
@@ -71,6 +73,8 @@ def test_whois_shows_the_record_its_use_and_every_version(
     assert any(line.split() == ["former", "names", "fs:ensure"] for line in out.splitlines())
     row = next(line for line in out.splitlines() if "yanked: loses data" in line)
     assert row.split()[0] == "1"
+    assert " no " in row
+    assert "5f1c9a0b 2026-11-21 09:30, verified" in out
 
 
 def test_query_sends_every_filter_and_hints_at_the_next_page(
@@ -143,6 +147,7 @@ def test_history_shows_changes_with_diffs_and_the_way_to_the_next_page(
     assert "#2 versioned  version 2 (v1.1.0)  2026-11-21 09:30  agent-7" in printed.out
     assert "change_summary Create the folder, too" in printed.out
     assert "version_tag" not in printed.out
+    assert "    signed by 5f1c9a0be27d4436 at 2026-11-21 09:30" in printed.out
     assert "    +await mcp.fs.create_directory({ path: args.folder });" in printed.out
     assert "next page: the same command with --cursor b2xk" in printed.err
 

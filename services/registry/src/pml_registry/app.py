@@ -116,7 +116,7 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         changes = GraphChanges(graphs, bus.publish)
         provides = Provides(graph_rows, changes)
         await _serve_queries(bus, pool, resolution, tools, embedder, dependencies)
-        await _serve_records(bus, service)
+        await _serve_records(bus, service, checks)
         await _serve_merges(bus, Merging(service, tools, embedder, CodeHashes()))
         await _serve_naming(bus, naming, capabilities, embedder)
         curator = Curator(
@@ -179,12 +179,12 @@ async def _serve_queries(
     await bus.serve(catalog.DISCOVER, map_unavailable(discover_needs, unavailable))
 
 
-async def _serve_records(bus: Bus, service: RecordService) -> None:
+async def _serve_records(bus: Bus, service: RecordService, checks: VersionChecks) -> None:
     unavailable, resolution = partial(QueryFailed, "unavailable"), service.resolution
     records = service.records
     lookup = partial(on_lookup_record, resolution=resolution)
     await bus.serve(catalog.LOOKUP_RECORD, map_unavailable(lookup, unavailable))
-    whois = partial(on_whois_record, resolution=resolution, records=records)
+    whois = partial(on_whois_record, resolution=resolution, records=records, checks=checks)
     await bus.serve(catalog.WHOIS_RECORD, map_unavailable(whois, unavailable))
     query = partial(on_query_records, records=records)
     await bus.serve(catalog.QUERY_RECORDS, map_unavailable(query, unavailable))

@@ -177,7 +177,8 @@ class ReadHistory(DnsQuery):
 
 class HistoryEntry(Contract):
     """One change of a record. `sequence` counts a record's changes from 1. `diff` is the unified
-    diff from the code of the version before, for a new version."""
+    diff from the code of the version before, for a new version. `key_id` and `signed_at` are as in
+    `VersionSummary`."""
 
     sequence: int = Field(ge=1)
     change: RecordChange
@@ -186,6 +187,8 @@ class HistoryEntry(Contract):
     version: int = Field(ge=1)
     version_tag: WholeTag | None = None
     details: JsonObject = Field(default_factory=dict)
+    key_id: str | None = None
+    signed_at: AwareDatetime | None = None
     diff: str | None = None
 
 

@@ -143,6 +143,7 @@ class MemoryNameStore(NameStore):
             signature=await self._tables.signature(
                 self._signing, scope, record_id, len(row.versions) + 1, held.behaviour
             ),
+            signed_at=datetime.now(UTC),
         )
         versions = (*row.versions, version)
         names = row.names

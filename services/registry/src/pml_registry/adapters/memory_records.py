@@ -38,6 +38,7 @@ from pml_registry.domain.cursors import After
 from pml_registry.domain.names import first_free, unnamed_names
 from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
 from pml_registry.domain.reservations import holder_text, merge_refused
+from pml_registry.domain.signatures import StoredVersion, version_in
 from pml_registry.domain.visibility import Viewer, place_of, sees
 from pml_registry.ports import FoundBy, VersionSigning
 from pml_registry.ports.records import (
@@ -100,10 +101,15 @@ class MemoryRecordStore(RecordStore):
         ]
 
     @override
-    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
+    async def versions_of(
+        self, scope: Scope, record_id: UUID
+    ) -> Sequence[tuple[VersionSummary, StoredVersion]]:
         row = self._tables.records[scope, record_id]
         return [
-            version_summary(number, version, self._tables.behaviours[scope, version.behaviour])
+            (
+                version_summary(number, version, self._tables.behaviours[scope, version.behaviour]),
+                version_in(self._tables.version(scope, row, number)),
+            )
             for number, version in reversed([*enumerate(row.versions, 1)])
         ]
 
@@ -158,9 +164,13 @@ class MemoryRecordStore(RecordStore):
         self, scope: Scope, record_id: UUID, before: int | None, limit: int
     ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
         changes = [*enumerate(self._tables.changes.get((scope, record_id), ()), 1)]
+        versions = self._tables.records[scope, record_id].versions
         shown = [each for each in reversed(changes) if before is None or each[0] < before]
         return [
-            (stored_change(sequence, row), self._codes(scope, record_id, row))
+            (
+                stored_change(sequence, row, versions[row.version - 1]),
+                self._codes(scope, record_id, row),
+            )
             for sequence, row in shown[:limit]
         ]
 
@@ -259,7 +269,8 @@ class MemoryRecordStore(RecordStore):
     ) -> VersionRow:
         of_version = scope, record_id, 1, behaviour
         signature = await self._tables.signature(self._signing, *of_version)
-        return VersionRow(behaviour, by, datetime.now(UTC), signature=signature)
+        now = datetime.now(UTC)
+        return VersionRow(behaviour, by, now, signature=signature, signed_at=now)
 
     @override
     async def unpublished(self, limit: int) -> Sequence[tuple[UUID, CapabilityChanged]]:

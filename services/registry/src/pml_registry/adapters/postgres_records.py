@@ -30,12 +30,13 @@ from pml_registry.adapters.postgres_changes import (
     record_state,
     save_state,
 )
-from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of
+from pml_registry.adapters.postgres_rows import JSON_OBJECT, stored_version, tag_of
 from pml_registry.adapters.postgres_signatures import sign_version
 from pml_registry.domain.cursors import After
 from pml_registry.domain.globs import like_of
 from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
+from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Viewer, place_of
 from pml_registry.ports import VersionSigning
 from pml_registry.ports.records import (
@@ -86,12 +87,14 @@ class PostgresRecordStore(RecordStore):
         return Located(scope, row["record_id"], place_of(viewer, scope), row["version"])
 
     @override
-    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
+    async def versions_of(
+        self, scope: Scope, record_id: UUID
+    ) -> Sequence[tuple[VersionSummary, StoredVersion]]:
         async with connection(self._pool) as session:
             rows = await session.fetch(
                 _SQL["summaries-of-versions"], *scope_columns(scope), record_id
             )
-        return [_version_summary(row) for row in rows]
+        return [(_version_summary(row), stored_version(row)) for row in rows]
 
     @override
     async def query(
@@ -260,7 +263,10 @@ def _version_summary(row: asyncpg.Record) -> VersionSummary:
         created_by=row["created_by"],
         created_at=row["created_at"],
         yanked_reason=row["yanked_reason"],
-        usage=_usage(row),
+        signature=row["signature"],
+        key_id=row["key_id"],
+        signed_at=row["signed_at"],
+        usage=_usage(row).model_copy(update={"success_streak": row["success_streak"]}),
     )
 
 
@@ -296,6 +302,8 @@ def _stored_change(row: asyncpg.Record) -> tuple[StoredChange, Sequence[str]]:
         version=row["version"],
         tag=tag_of(row),
         details=JSON_OBJECT.validate_json(row["details"]),
+        key_id=row["key_id"],
+        signed_at=row["signed_at"],
     )
     before = row["code_before"]
     return change, () if before is None else (before, row["code_after"])

@@ -15,6 +15,7 @@ from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.scope import Scope
 from pml_registry.domain.cursors import After
 from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
+from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Place, Viewer
 from pml_registry.ports import FoundBy
 
@@ -86,8 +87,11 @@ class RecordStore(Protocol):
         project, then of its organisation, then of others. A text is a callable name."""
         ...
 
-    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
-        """Return the versions of an existing record with their use, the newest first."""
+    async def versions_of(
+        self, scope: Scope, record_id: UUID
+    ) -> Sequence[tuple[VersionSummary, StoredVersion]]:
+        """Return the versions of an existing record with their use, not verified yet, and what is
+        signed of each, the newest first."""
         ...
 
     async def query(

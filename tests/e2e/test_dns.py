@@ -143,7 +143,7 @@ async def test_ac14_capabilities_are_merged_run_and_refused_where_they_do_not_fi
     harness: StackHarness,
 ) -> None:
     args = {"what": "a note"}
-    peek = "return { what: args.what, found: args.what.length };"
+    peek = "return { what: args.what.toUpperCase() };"
     await _named(harness, "dnsj:peek", peek, args=args)
     look = "await mcp.counting.peek({ path: args.what });\nreturn 7;"
     await _named(harness, "dnsj:look", look, args=args)

@@ -100,7 +100,7 @@ def rest_app(
         dns_routes(query_client, caller_or_approver_of(callers)),
         dns_change_routes(query_client, use_cases.composed, caller_or_approver_of(callers)),
         trace_routes(query_client, caller),
-        tool_routes(agents, caller),
+        tool_routes(agents, bus, caller),
         server_routes(tools, use_cases.acceptance, caller, approver_of(callers)),
         health_routes(health.checks, tools, health.policy_fault, health.readiness),
         docs_routes(),

@@ -195,7 +195,7 @@ async def test_an_error_of_the_registry_is_one_of_the_route(
         ):
             assert answer.status_code == status
             assert answer.json()["error"]["kind"] == kind
-            assert "fs:read belongs to ada" in answer.json()["error"]["message"]
+            assert answer.json()["error"]["message"] == "fs:read belongs to ada"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.domain.api.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from pml_gateway.domain.api.errors import Conflict, InvalidQuery, NotFound, Unavailable
 
 DEPENDENCY_ERRORS = (StorageUnavailable, BusUnavailable, QueryFailed)
 
@@ -27,7 +27,7 @@ def api_error(error: Exception) -> Exception:
         case QueryFailed(code="not_found"):
             return NotFound(error.message)
         case QueryFailed(code="invalid"):
-            return InvalidRequest("query", error.message)
+            return InvalidQuery(error.message)
         case QueryFailed(code="conflict"):
             return Conflict(error.message)
         case _:

@@ -9,6 +9,14 @@ class InvalidRequest(Exception):
         self.field = field
 
 
+class InvalidQuery(InvalidRequest):
+    """The owner of a query says what is invalid about it, with the part at fault."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("query", message)
+        self.args = (message,)
+
+
 class NotFound(Exception):
     """Not found in the caller's scope."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from libs.pml_local.tests.support.harness import eventually
 from tests.e2e.harness import StackHarness
 
 pytestmark = pytest.mark.e2e
@@ -189,6 +190,66 @@ async def test_a_record_that_was_given_away_is_changed_by_an_admin_alone(
     assert (done.status_code, done.json()["record"]["name"]) == (200, "dnsa:ours"), done.text
     (newest, *_) = (await _get(harness, "history", name="dnsa:ours"))["entries"]
     assert newest["principal"].startswith("approver:")
+
+
+async def test_ac4_names_are_suggested_over_mcp_and_given_on_approval(
+    harness: StackHarness,
+) -> None:
+    code = "return { curated: await mcp.counting.peek({ path: 'curated' }) };"
+    answer = await harness.execute(code, intent="look at what is curated")
+    assert answer["status"] == "success", answer
+    id_ = answer["capabilityId"]
+    async with Client(f"{harness.stack.url}/mcp") as client:
+
+        async def suggestion() -> dict[str, Any] | None:
+            found = await client.call_tool("pml_curate_capabilities", {})
+            assert found.structured_content is not None, found
+            of_ours = (
+                each
+                for each in found.structured_content["suggestions"]
+                if each["capability_id"] == id_
+            )
+            return next(of_ours, None)
+
+        suggested = await eventually(suggestion, within=30.0)
+        assert suggested is not None
+        assert suggested["reasons"]
+        assert suggested["name"].startswith("counting:")
+        names = [{"capability_id": id_, "name": "dnsu:curated"}]
+        asked = await client.call_tool("pml_curate_capabilities", {"mode": "apply", "names": names})
+        assert asked.is_error
+        assert asked.structured_content is not None
+    workflow_id = asked.structured_content["workflowId"]
+    await harness.approve(workflow_id)
+    ended: dict[str, Any] = await harness.end_of(workflow_id)
+    assert ended["result"]["given"] == names, ended
+    assert (await _get(harness, "lookup", name="dnsu:curated"))["capability_id"] == id_
+
+
+async def test_a_program_is_saved_with_its_literals_made_parameters(harness: StackHarness) -> None:
+    ids: list[str] = []
+    for note in ("dnsv-one", "dnsv-two"):
+        answer = await harness.execute(f"return await mcp.counting.peek({{ path: '{note}' }});")
+        assert answer["status"] == "success", answer
+        ids.append(answer["capabilityId"])
+
+    async def listed() -> bool:
+        found = await harness.http.get(f"/api/capabilities/{ids[1]}")
+        return found.status_code == 200 and found.json()["usage"]["success_count"] > 0
+
+    await eventually(listed, within=30.0)
+    program = (
+        f"return await mcp.learn.save({{ name: 'dnsv:peek', capability: '{ids[0]}', lift: true }});"
+    )
+    asked = (await harness.http.post("/api/execute", json={"code": program})).json()
+    assert asked["status"] == "approval_required", asked
+    await harness.approve(asked["workflowId"])
+    ended: dict[str, Any] = await harness.end_of(asked["workflowId"])
+    assert ended["status"] == "success", ended
+    assert ended["result"]["purpose"] == "create"
+    assert ended["result"]["parameters"] == ["path"]
+    record = (await _get(harness, "whois", name="dnsv:peek"))["record"]
+    assert record["parameters_schema"]["properties"]["path"]["default"] == "dnsv-one"
 
 
 async def test_a_change_under_one_key_is_made_once(harness: StackHarness) -> None:

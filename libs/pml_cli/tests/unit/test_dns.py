@@ -230,7 +230,10 @@ def test_a_change_is_sent_and_told(
     body: dict[str, object],
     said: str,
 ) -> None:
-    answer = {**reply("change-record"), "merged_from": ["a.b.c.d.a7f3@1", "a.b.e.f.b8e2@2"]}
+    answer: dict[str, Any] = {
+        **reply("change-record"),
+        "merged_from": ["a.b.c.d.a7f3@1", "a.b.e.f.b8e2@2"],
+    }
     gateway.answers[f"POST /api/dns/{path}"] = (200, answer)
     assert pml(monkeypatch, "dns", *words) == 0
     assert gateway.asked == [(f"POST /api/dns/{path}", body)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from libs.pml_local.tests.support.harness import eventually
 from tests.e2e.harness import StackHarness
 
 pytestmark = pytest.mark.e2e
@@ -141,6 +142,118 @@ async def test_the_command_reads_and_changes_records(harness: StackHarness) -> N
     code, _, err = await _pml(harness, "lookup", "dnsc:gone")
     assert code == 1
     assert "dnsc:gone" in err
+
+
+async def test_ac14_capabilities_are_merged_run_and_refused_where_they_do_not_fit(
+    harness: StackHarness,
+) -> None:
+    args = {"what": "a note"}
+    peek = "return { what: args.what.toUpperCase() };"
+    await _named(harness, "dnsj:peek", peek, args=args)
+    look = "await mcp.counting.peek({ path: args.what });\nreturn 7;"
+    await _named(harness, "dnsj:look", look, args=args)
+    code, out, err = await _pml(harness, "merge", "dnsj:both", "dnsj:peek", "dnsj:look@1")
+    assert code == 0, err
+    assert "dnsj:both is made of local.default.dnsj.peek." in out
+    ran = await harness.http.post(
+        "/api/execute", json={"capability": "dnsj:both", "args": {"what": "merged"}}
+    )
+    assert (ran.json()["status"], ran.json()["result"]) == ("success", 7), ran.text
+    whois = await _get(harness, "whois", name="dnsj:both")
+    assert len(whois["merged_from"]) == 2
+    assert {each["verified"] for each in whois["versions"]} == {False}
+    assert all(each["key_id"] and each["signed_at"] for each in whois["versions"])
+    code, _, err = await _pml(harness, "merge", "dnsj:none", "dnsj:look", "dnsj:peek")
+    assert code == 1
+    assert "cap:dnsj:peek@1 takes what as string, and cap:dnsj:look@1 gives number" in err
+    program = (
+        "return await mcp.dns.merge({ name: 'dnsj:third', sources: ['dnsj:both', 'dnsj:peek'],\n"
+        "  code: `const n = await mcp.call('cap:dnsj:both@1', { what: args.what });\n"
+        "return await mcp.call('cap:dnsj:peek@1', { what: String(n) });` });"
+    )
+    asked = (await harness.http.post("/api/execute", json={"code": program})).json()
+    assert asked["status"] == "approval_required", asked
+    assert asked["approval"]["tools"] == ["dns:merge"]
+    await harness.approve(asked["workflowId"])
+    ended: dict[str, Any] = await harness.end_of(asked["workflowId"])
+    assert ended["status"] == "success", ended
+    assert ended["result"]["record"]["name"] == "dnsj:third"
+
+
+async def test_a_record_that_was_given_away_is_changed_by_an_admin_alone(
+    harness: StackHarness,
+) -> None:
+    await _named(harness, "dnsa:mine", _peek("admin"))
+    given = {"name": "dnsa:mine", "owner": "ada"}
+    assert (await harness.http.post("/api/dns/transfer", json=given)).status_code == 200
+    rename = {"name": "dnsa:mine", "new_name": "dnsa:ours"}
+    refused = await harness.http.post("/api/dns/rename", json=rename)
+    assert refused.status_code == 409
+    assert "only its owner or an admin changes it" in refused.json()["error"]["message"]
+    done = await harness.http.post("/api/dns/rename", json=rename, headers=harness.approver)
+    assert (done.status_code, done.json()["record"]["name"]) == (200, "dnsa:ours"), done.text
+    (newest, *_) = (await _get(harness, "history", name="dnsa:ours"))["entries"]
+    assert newest["principal"].startswith("approver:")
+
+
+async def test_ac4_names_are_suggested_over_mcp_and_given_on_approval(
+    harness: StackHarness,
+) -> None:
+    code = "return { curated: await mcp.counting.peek({ path: 'curated' }) };"
+    answer = await harness.execute(code, intent="look at what is curated")
+    assert answer["status"] == "success", answer
+    id_ = answer["capabilityId"]
+    async with Client(f"{harness.stack.url}/mcp") as client:
+
+        async def suggestion() -> dict[str, Any] | None:
+            found = await client.call_tool("pml_curate_capabilities", {})
+            assert found.structured_content is not None, found
+            of_ours = (
+                each
+                for each in found.structured_content["suggestions"]
+                if each["capability_id"] == id_
+            )
+            return next(of_ours, None)
+
+        suggested = await eventually(suggestion, within=30.0)
+        assert suggested is not None
+        assert suggested["reasons"]
+        assert suggested["name"].startswith("counting:")
+        names = [{"capability_id": id_, "name": "dnsu:curated"}]
+        asked = await client.call_tool("pml_curate_capabilities", {"mode": "apply", "names": names})
+        assert asked.is_error
+        assert asked.structured_content is not None
+    workflow_id = asked.structured_content["workflowId"]
+    await harness.approve(workflow_id)
+    ended: dict[str, Any] = await harness.end_of(workflow_id)
+    assert ended["result"]["given"] == names, ended
+    assert (await _get(harness, "lookup", name="dnsu:curated"))["capability_id"] == id_
+
+
+async def test_a_program_is_saved_with_its_literals_made_parameters(harness: StackHarness) -> None:
+    ids: list[str] = []
+    for note in ("dnsv-one", "dnsv-two"):
+        answer = await harness.execute(f"return await mcp.counting.peek({{ path: '{note}' }});")
+        assert answer["status"] == "success", answer
+        ids.append(answer["capabilityId"])
+
+    async def listed() -> bool:
+        found = await harness.http.get(f"/api/capabilities/{ids[1]}")
+        return found.status_code == 200 and found.json()["usage"]["success_count"] > 0
+
+    await eventually(listed, within=30.0)
+    program = (
+        f"return await mcp.learn.save({{ name: 'dnsv:peek', capability: '{ids[0]}', lift: true }});"
+    )
+    asked = (await harness.http.post("/api/execute", json={"code": program})).json()
+    assert asked["status"] == "approval_required", asked
+    await harness.approve(asked["workflowId"])
+    ended: dict[str, Any] = await harness.end_of(asked["workflowId"])
+    assert ended["status"] == "success", ended
+    assert ended["result"]["purpose"] == "create"
+    assert ended["result"]["parameters"] == ["path"]
+    record = (await _get(harness, "whois", name="dnsv:peek"))["record"]
+    assert record["parameters_schema"]["properties"]["path"]["default"] == "dnsv-one"
 
 
 async def test_a_change_under_one_key_is_made_once(harness: StackHarness) -> None:

@@ -51,17 +51,18 @@ def read_capability(about: CapabilityDescription, limits: Limits = DEFAULT_LIMIT
 def code_hash_of(code: str) -> str | None:
     """Return the hash of a program's normal form, as in `Analysis.code_hash`, from its text alone;
     None for a text that is no program."""
-    tree = _tree_of(code)
+    tree = tree_of(code)
     return None if tree is None else code_hash(tree, resolve_scopes(tree))
 
 
 def shape_of(code: str) -> ProgramShape | None:
     """Return the shape of a program, from its text alone; None for a text that is no program."""
-    tree = _tree_of(code)
+    tree = tree_of(code)
     return None if tree is None else program_shape(tree, resolve_scopes(tree))
 
 
-def _tree_of(code: str) -> Tree | None:
+def tree_of(code: str) -> Tree | None:
+    """Parse a program, whatever its length; None for a text that is no program."""
     source, limits = Source(code), replace(DEFAULT_LIMITS, source_bytes=len(code.encode()) + 1)
     if unreadable(code, limits) or _misspelt(source):
         return None

@@ -51,6 +51,10 @@ class Client:
     ) -> None:
         self._http.close()
 
+    def authorise(self, headers: Mapping[str, str]) -> None:
+        """Send these headers with every request."""
+        self._http.headers.update(headers)
+
     def get(self, path: str, **params: object) -> Json:
         """GET a JSON object; parameters that are None are omitted, those of a list repeated."""
         chosen = {name: _texts(value) for name, value in params.items() if value is not None}

@@ -1,18 +1,50 @@
 """`pml dns`: names, records and versions of capabilities."""
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pml_cli.options import AsJson, Url
+from pml_cli.options import AsJson, KeyFile, Url
 from pml_cli.session import session
 
-dns = typer.Typer(
-    no_args_is_help=True,
-    help="Look up, search and change the records of capabilities. A NAME may select a version: "
-    "fs:read@2, fs:read@v1, fs:read@2025-12-22.",
-)
+if TYPE_CHECKING:
+    from pml_cli.client import Client
+    from pml_cli.output import Output
+
+dns = typer.Typer(no_args_is_help=True)
+
+_admins: ContextVar[Path | Literal["nobody"] | None] = ContextVar("admins", default="nobody")
+"""The key file of the admin as whom a command runs; None: that of the local stack."""
+
+
+@dns.callback()
+def as_whom(
+    admin: Annotated[
+        bool,
+        typer.Option("--admin", help="As the admin, by the approver's key: any record may change."),
+    ] = False,
+    key_file: KeyFile = None,
+) -> None:
+    """Look up, search and change the records of capabilities. A NAME may select a version:
+    fs:read@2, fs:read@v1, fs:read@2025-12-22."""
+    _admins.set(key_file if admin else "nobody")
+
+
+@contextmanager
+def _session(url: str | None, *, as_json: bool) -> Generator[tuple["Client", "Output"]]:
+    """Connect, as the admin where that was asked for."""
+    from pml_cli.credentials import deciding_headers
+
+    key_file = _admins.get()
+    with session(url, as_json=as_json) as (client, out):
+        if key_file != "nobody":
+            client.authorise(deciding_headers(client.url, key_file))
+        yield client, out
+
 
 Name = Annotated[
     str,
@@ -37,7 +69,7 @@ def lookup(
     """Resolve a name to its record and version. Exit code 1: there is none."""
     from pml_cli.commands import dns as command
 
-    with session(url, as_json=as_json) as (client, out):
+    with _session(url, as_json=as_json) as (client, out):
         command.lookup(client, out, name, short=short)
 
 
@@ -46,7 +78,7 @@ def whois(name: Name, url: Url = None, as_json: AsJson = False) -> None:
     """Show all that is known of a record, with its versions."""
     from pml_cli.commands import dns as command
 
-    with session(url, as_json=as_json) as (client, out):
+    with _session(url, as_json=as_json) as (client, out):
         command.whois(client, out, name)
 
 
@@ -95,7 +127,7 @@ def query(
         "limit": limit,
         "cursor": cursor,
     }
-    with session(url, as_json=as_json) as (client, out):
+    with _session(url, as_json=as_json) as (client, out):
         command.query(client, out, filters)
 
 
@@ -110,7 +142,7 @@ def history(
     """Show the changes of a record, newest first, with diffs of its code."""
     from pml_cli.commands import dns as command
 
-    with session(url, as_json=as_json) as (client, out):
+    with _session(url, as_json=as_json) as (client, out):
         command.history(client, out, name, limit, cursor)
 
 
@@ -118,6 +150,32 @@ def history(
 def fork(source: Name, new_name: NewName, url: Url = None, as_json: AsJson = False) -> None:
     """Copy a version into a new record of this project."""
     _change("fork", {"source": source, "name": new_name}, url, as_json=as_json)
+
+
+@dns.command()
+def merge(
+    new_name: NewName,
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="SOURCE...", help="Capabilities, called in this order."),
+    ],
+    code: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Program that calls all of them; - is stdin.",
+        ),
+    ] = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make one capability of several: each gets the result of the one before, if they fit."""
+    from pml_cli.arguments import read_source
+
+    body: dict[str, object] = {"name": new_name, "sources": sources}
+    if code is not None:
+        body["code"] = read_source(code)
+    _change("merge", body, url, as_json=as_json)
 
 
 @dns.command()
@@ -191,5 +249,5 @@ def transfer(
 def _change(kind: str, body: Mapping[str, object], url: str | None, *, as_json: bool) -> None:
     from pml_cli.commands import dns as command
 
-    with session(url, as_json=as_json) as (client, out):
+    with _session(url, as_json=as_json) as (client, out):
         command.change(client, out, kind, body)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from libs.pml_cli.tests.support.fakes import Gateway, pml
+from libs.pml_cli.tests.support.fakes import APPROVER, Gateway, pml
 
 EXAMPLES = Path(__file__).parents[3] / "pml_common/examples"
 Capture = pytest.CaptureFixture[str]
@@ -61,6 +61,8 @@ def test_whois_shows_the_record_its_use_and_every_version(
         "usage": {"count": 0, "success_count": 0, "mean_duration_ms": 0},
     }
     found["versions"].append(old)
+    found["versions"][0] |= {"verified": True}
+    found["versions"][1] |= {"key_id": None}
     found["record"] |= {"tags": ["files", "io"], "aliases": ["fs:ensure", "unnamed_3f1c"]}
     gateway.answers["GET /api/dns/whois"] = (200, found)
     assert pml(monkeypatch, "dns", "whois", "fs:ensure_file") == 0
@@ -71,6 +73,8 @@ def test_whois_shows_the_record_its_use_and_every_version(
     assert any(line.split() == ["former", "names", "fs:ensure"] for line in out.splitlines())
     row = next(line for line in out.splitlines() if "yanked: loses data" in line)
     assert row.split()[0] == "1"
+    assert " no " in row
+    assert "5f1c9a0b 2026-11-21 09:30, verified" in out
 
 
 def test_query_sends_every_filter_and_hints_at_the_next_page(
@@ -143,6 +147,7 @@ def test_history_shows_changes_with_diffs_and_the_way_to_the_next_page(
     assert "#2 versioned  version 2 (v1.1.0)  2026-11-21 09:30  agent-7" in printed.out
     assert "change_summary Create the folder, too" in printed.out
     assert "version_tag" not in printed.out
+    assert "    signed by 5f1c9a0be27d4436 at 2026-11-21 09:30" in printed.out
     assert "    +await mcp.fs.create_directory({ path: args.folder });" in printed.out
     assert "next page: the same command with --cursor b2xk" in printed.err
 
@@ -170,6 +175,12 @@ def test_diffs_are_coloured_on_a_terminal(
             "fork",
             {"source": "fs:read@2", "name": "fs:own"},
             "fs:read@2 is copied as fs:own",
+        ),
+        (
+            ["merge", "fs:checked", "fs:read@v1", "json:check"],
+            "merge",
+            {"name": "fs:checked", "sources": ["fs:read@v1", "json:check"]},
+            "fs:ensure_file is made of a.b.c.d.a7f3@1, a.b.e.f.b8e2@2",
         ),
         (
             ["rename", "fs:read", "fs:load"],
@@ -219,7 +230,10 @@ def test_a_change_is_sent_and_told(
     body: dict[str, object],
     said: str,
 ) -> None:
-    answer = reply("change-record")
+    answer: dict[str, Any] = {
+        **reply("change-record"),
+        "merged_from": ["a.b.c.d.a7f3@1", "a.b.e.f.b8e2@2"],
+    }
     gateway.answers[f"POST /api/dns/{path}"] = (200, answer)
     assert pml(monkeypatch, "dns", *words) == 0
     assert gateway.asked == [(f"POST /api/dns/{path}", body)]
@@ -228,6 +242,30 @@ def test_a_change_is_sent_and_told(
     assert answer["fqdn"] in printed.out
     assert pml(monkeypatch, "dns", *words, "--json") == 0
     assert json.loads(capsys.readouterr().out) == answer
+
+
+def test_a_merge_sends_the_program_of_a_file(
+    gateway: Gateway, monkeypatch: Patch, capsys: Capture, tmp_path: Path
+) -> None:
+    gateway.answers["POST /api/dns/merge"] = (200, reply("merge-capabilities"))
+    file = tmp_path / "joined.ts"
+    file.write_text("return 1;")
+    assert pml(monkeypatch, "dns", "merge", "a:b", "c:d", "e:f", "--code", str(file)) == 0
+    body = {"name": "a:b", "sources": ["c:d", "e:f"], "code": "return 1;"}
+    assert gateway.asked == [("POST /api/dns/merge", body)]
+    assert "acme.webapp.json.check.03ce@1" in capsys.readouterr().out
+
+
+def test_an_admin_shows_the_approvers_key_and_others_show_none(
+    gateway: Gateway, monkeypatch: Patch
+) -> None:
+    gateway.answers["POST /api/dns/unyank"] = (200, reply("change-record"))
+    gateway.answers["GET /api/dns/whois"] = (200, reply("whois-record"))
+    assert pml(monkeypatch, "dns", "--admin", "unyank", "fs:read") == 0
+    assert pml(monkeypatch, "dns", "--admin", "whois", "fs:read") == 0
+    assert pml(monkeypatch, "dns", "unyank", "fs:read") == 0
+    key = APPROVER["Authorization"]
+    assert gateway.keys == [f"POST /api/dns/unyank {key}", f"GET /api/dns/whois {key}"]
 
 
 def test_a_change_that_changed_nothing_says_so(

@@ -66,6 +66,26 @@ def test_with_json_help_and_success_are_what_they_are_without(
     assert "Usage" in capsys.readouterr().out
 
 
+def test_tools_are_shown_with_where_their_result_types_are_from(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tools = [
+        {"server": "fs", "name": "read", "output_schema": {"type": "object"}},
+        {"server": "fs", "name": "stat", "learned_output": {"type": "number"}},
+        {"server": "fs", "name": "wipe"},
+    ]
+    notice = "learned outputs are not shown"
+    gateway.answers["GET /api/tools"] = (200, {"tools": tools, "notices": [notice]})
+    assert pml(monkeypatch, "tools") == 0
+    shown = capsys.readouterr()
+    assert [line.split() for line in shown.out.splitlines()[1:]] == [
+        ["fs:read", "declared"],
+        ["fs:stat", "learned"],
+        ["fs:wipe"],
+    ]
+    assert notice in shown.err
+
+
 def test_a_server_that_is_no_gateway_is_an_error(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,8 +50,10 @@ def test_a_learned_output_is_open_and_stands_back_for_the_schema_of_the_server()
     learned = {**schema("size"), "additionalProperties": True}
     seen = tool("fs:read", "path").model_copy(update={"learned_output": learned})
     assert "=> Promise<{ size: string; [key: string]: any }>" in declared(seen)
+    assert "Learned: its results so far had this type" in declared(seen)
     typed = seen.model_copy(update={"output_schema": schema("content")})
     assert "=> Promise<{ content: string }>" in declared(typed)
+    assert "Learned" not in declared(typed)
 
 
 def test_the_title_stands_in_for_a_description() -> None:

@@ -23,12 +23,15 @@ from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
 from pml_gateway.adapters.mcp_client.server_pool import OnTools, configured_servers
+from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.postgres.liveness_lock import liveness_lock
 from pml_gateway.adapters.std.server import StdServers
+from pml_gateway.adapters.std.tools import Backing
 from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.adapters.stub_tools import StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.admission import RELEASE_EVERY_S
+from pml_gateway.application.composing import Composing
 from pml_gateway.application.observed_outputs import ObservedOutputs
 from pml_gateway.application.quarantine import Acceptance, Quarantine
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
@@ -83,7 +86,9 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             checks = {"postgres": storage_check(pool)}
             outputs = ObservedOutputs(bus.publish, settings.scope)
             queries = RetryingQueryClient(bus, settings.gateway_owner_patience_s)
-            std = StdServers(queries, bus.now())
+            policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
+            composed = Composing(queries, stores.workflows, policies.of, bus.now)
+            std = StdServers(Backing(queries, composed), bus.now())
             tools = ToolRouter([*stubs, std, servers], quarantine.withheld, outputs.see)
             acceptance = Acceptance(quarantine, servers.review, tools)
             key = settings.grant_key

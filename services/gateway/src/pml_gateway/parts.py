@@ -26,6 +26,7 @@ from pml_gateway.application.admission import Admission
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations
+from pml_gateway.application.composing import Composing
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.execute import CapabilityExecution, Execution, Suggestions
 from pml_gateway.application.execute_program import ProgramExecution
@@ -158,6 +159,7 @@ def _use_cases(
         tools=tools,
         acceptance=acceptance,
         query_client=query_client,
+        composed=Composing(query_client, stores.workflows, policy_of, now),
     )
 
 

@@ -17,7 +17,8 @@ from pydantic import JsonValue
 from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Event, Message
-from pml_common.contracts.dns import QueryRecords, RecordPage
+from pml_common.contracts.curation import SavedCapability
+from pml_common.contracts.dns import ChangedRecord, QueryRecords, RecordPage
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
@@ -25,6 +26,8 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.errors import Retryable
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.curation import CurateNames, SaveProgram
+from pml_gateway.domain.api.records import MergeSources
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
 from pml_gateway.domain.tool_calls.ledger import Entry
 from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
@@ -50,11 +53,12 @@ class ServerStatus:
 
 @dataclass(frozen=True)
 class Caller:
-    """Authenticated caller: `scope` and `principal` come from the credential, never from the
-    request."""
+    """Authenticated caller: `scope`, `principal` and role come from the credential, never from the
+    request. An admin may change any record of the scope."""
 
     scope: Scope
     principal: str
+    is_admin: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,11 +189,32 @@ class AgentApi(Protocol):
         """Find records of capabilities."""
         ...
 
+    async def curate(
+        self, scope: Scope, principal: str, request: CurateNames
+    ) -> ToolOutcome | ExecuteResponse:
+        """Suggest names for capabilities that have none; to give them is the tool `learn:curate`,
+        under the policy like any."""
+        ...
+
     async def call_tool(
         self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
     ) -> ToolOutcome | ExecuteResponse:
         """Call one real tool: at once where the policy allows it, as a program that waits for
         approval where it asks, never where it denies (`refused`)."""
+        ...
+
+
+class ComposedPrograms(Protocol):
+    """Programs that PML writes, and that are analysed and stored like any. Raises QueryFailed."""
+
+    async def merge(
+        self, caller: Caller, asked: MergeSources, request_id: UUID, timeout_s: float
+    ) -> ChangedRecord:
+        """Make one capability of several; a repetition under the same id is answered alike."""
+        ...
+
+    async def save(self, caller: Caller, asked: SaveProgram, timeout_s: float) -> SavedCapability:
+        """Give a name to a program that has succeeded, or to what is lifted from it. Idempotent."""
         ...
 
 

@@ -54,6 +54,10 @@ class GatewaySettings(StorageSettings):
     ) = Field(
         default=None, description="Hash of the approver's key; without it, nothing can be approved."
     )
+    gateway_approver_is_admin: bool = Field(
+        default=True,
+        description="Whether the approver may change any capability record of the scope.",
+    )
     gateway_policy: Policy = Policy()
     gateway_policy_file: Path | None = Field(
         default=None, description="Policies of all scopes; reloaded when the file changes."
@@ -159,7 +163,9 @@ class GatewaySettings(StorageSettings):
     @property
     def approver(self) -> Approver:
         """Identity and key of the approver."""
-        return Approver(self.gateway_approver, self.gateway_approver_key_sha256)
+        return Approver(
+            self.gateway_approver, self.gateway_approver_key_sha256, self.gateway_approver_is_admin
+        )
 
     @property
     def names(self) -> AllowedHosts:

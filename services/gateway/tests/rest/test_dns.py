@@ -25,9 +25,10 @@ from pml_common.contracts.dns import (
     WhoisRecord,
     Yank,
 )
+from pml_common.contracts.merging import MergeCapabilities, PlanMerge
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.dns import FakeDns, example
-from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.harness import APPROVER, Json, World, world
 
 NAME = "fs:read@2"
 CALLER: Json = {"scope": SCOPE, "principal": "mira"}
@@ -106,6 +107,60 @@ async def test_a_change_is_asked_for_the_caller_and_returns_the_record(
         (asked,) = dns.changes
         assert (asked.scope, asked.principal, asked.is_admin) == (SCOPE, "mira", False)
         assert (asked.reference, asked.change) == (NAME, change)
+
+
+async def test_a_merge_is_planned_and_registered_for_the_caller_once_under_a_key() -> None:
+    async with with_dns() as (w, dns):
+        body: Json = {"name": "fs:checked", "sources": ["fs:read@v1", "json:check"]}
+        headers = {"Idempotency-Key": "k1"}
+        for _ in "12":
+            answer = await w.http.post("/api/dns/merge", json=body, headers=headers)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["merged_from"] == [
+                "acme.webapp.fs.ensure_file.9f52@2",
+                "acme.webapp.json.check.03ce@1",
+            ]
+        planned, merged, again, _ = dns.asked
+        assert planned == again
+        assert isinstance(planned, PlanMerge)
+        assert (planned.sources, planned.name) == (("fs:read@v1", "json:check"), "fs:checked")
+        assert isinstance(merged, MergeCapabilities)
+        assert merged.request_id == planned.request_id
+        assert (merged.scope, merged.principal, merged.is_admin) == (SCOPE, "mira", False)
+
+
+async def test_the_approver_is_an_admin_by_their_key_and_nobody_else() -> None:
+    async with with_dns() as (w, dns):
+        body: Json = {"name": NAME, "owner": "ada"}
+        merge: Json = {"name": "fs:checked", "sources": ["fs:read", "json:check"]}
+        for headers in ({}, {"Authorization": "Basic bm9vcjpub29y"}, APPROVER):
+            for answer in (
+                await w.http.post("/api/dns/transfer", json=body, headers=headers),
+                await w.http.get("/api/dns/whois", params={"name": NAME}, headers=headers),
+                await w.http.post("/api/dns/merge", json=merge, headers=headers),
+            ):
+                assert answer.status_code == 200, answer.text
+        asked = [(each.principal, each.is_admin) for each in dns.asked]
+        assert asked == [("mira", False)] * 8 + [("approver:noor", True)] * 4
+
+
+async def test_a_wrong_key_is_refused_and_not_taken_for_an_agents() -> None:
+    async with with_dns() as (w, dns):
+        headers = {"Authorization": "Bearer guessed"}
+        answer = await w.http.post("/api/dns/unyank", json={"name": NAME}, headers=headers)
+        assert answer.status_code == 401
+        assert (await w.http.get("/api/dns/records", headers=headers)).status_code == 401
+        assert dns.asked == []
+
+
+async def test_an_approver_without_the_role_is_no_admin() -> None:
+    async with world(gateway_approver_is_admin=False) as w:
+        dns = FakeDns(MemoryBus(w.broker))
+        await dns.start()
+        answer = await w.http.post("/api/dns/unyank", json={"name": NAME}, headers=APPROVER)
+        assert answer.status_code == 200, answer.text
+        (asked,) = dns.changes
+        assert (asked.principal, asked.is_admin) == ("approver:noor", False)
 
 
 async def test_a_change_under_one_key_is_one_request_and_without_a_key_each_its_own() -> None:
@@ -213,6 +268,8 @@ async def test_an_invalid_name_is_rejected_with_the_part_that_is_wrong(
         ("transfer", {"name": "fs:read", "owner": " "}, "owner", "must be text that is not blank"),
         ("tag", {"name": "", "add": ["a"]}, "name", "must be a capability, as fs:read_json"),
         ("tag", {"name": "fs:read", "add": ["A b"]}, "add.0", "must be a tag, as json"),
+        ("merge", {"name": "fs:a", "sources": ["fs:read"]}, "sources", "at least 2"),
+        ("merge", {"name": "fs:a", "sources": ["a:b", "c:d", "B"]}, "sources.2", "no colon"),
     ],
 )
 async def test_an_invalid_change_is_rejected_with_the_field(

@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.stub_tools import ECHO
-from services.gateway.tests.support.builders import ELSEWHERE, READ, SCOPE, workflow
+from services.gateway.tests.support.builders import ELSEWHERE, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.support.fakes import record
 from services.gateway.tests.support.harness import READY, failed, world
 
@@ -94,6 +95,22 @@ async def test_tools_are_those_of_the_servers_without_the_denied() -> None:
         ]
 
 
+async def test_tools_are_shown_with_what_results_showed_of_their_present_definition() -> None:
+    learned: JsonObject = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    async with world() as w:
+        seen = READ.model_copy(update={"learned_output": learned})
+        other = WRITE.model_copy(update={"description": "Of before.", "learned_output": learned})
+        w.peers.catalog = (seen, other)
+        answer = (await w.http.get("/api/tools")).json()
+        assert answer["tools"] == [each.model_dump(mode="json") for each in (seen, WRITE)]
+        assert answer["notices"] == []
+    async with world(peers_there=False) as w:
+        answer = (await w.http.get("/api/tools")).json()
+        assert [tool["name"] for tool in answer["tools"]] == ["read", "write"]
+        (notice,) = answer["notices"]
+        assert notice.startswith("learned outputs are not shown: ")
+
+
 async def test_a_policy_file_holds_for_programs_and_single_calls_from_its_change_on(
     tmp_path: Path,
 ) -> None:
@@ -143,7 +160,7 @@ async def test_every_route_is_described_with_an_id_and_the_error_form() -> None:
             for method, operation in methods.items()
         }
         ids = [operation["operationId"] for operation in operations.values()]
-        assert len(ids) == len(set(ids)) == 38
+        assert len(ids) == len(set(ids)) == 39
         assert all(re.fullmatch(r"[a-z_]+", each) for each in ids)
         for name, operation in operations.items():
             if "/api/" in name:

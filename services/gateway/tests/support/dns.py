@@ -21,6 +21,8 @@ DNS_QUERIES = (
     catalog.QUERY_RECORDS,
     catalog.READ_HISTORY,
     catalog.CHANGE_RECORD,
+    catalog.PLAN_MERGE,
+    catalog.MERGE_CAPABILITIES,
     catalog.CURATE,
     catalog.LIFT_CAPABILITY,
     catalog.SAVE_CAPABILITY,

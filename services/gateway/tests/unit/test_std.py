@@ -36,8 +36,11 @@ from pml_common.contracts.dns import (
 )
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.std import server as std_server
 from pml_gateway.adapters.std.server import MODULES, StdServers
+from pml_gateway.adapters.std.tools import Backing
+from pml_gateway.application.composing import Composing
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_gateway.ports import Caller, CallOrigin
 from services.gateway.tests.support.builders import AT, READ, SCOPE, WRITE, workflow
@@ -51,6 +54,12 @@ NAMED: JsonObject = {"name": "fs:read@2"}
 CALLER: dict[str, Any] = {"scope": SCOPE, "principal": "mira"}
 
 
+def std_servers(client: QueryClient) -> StdServers:
+    """The servers of the standard library, with a registry and an analyzer behind `client`."""
+    composed = Composing(client, MemoryWorkflowStore(), lambda scope: Policy(), lambda: AT)
+    return StdServers(Backing(client, composed), AT)
+
+
 def origin(key: UUID = KEY) -> CallOrigin:
     return CallOrigin(Caller(SCOPE, "mira"), key)
 
@@ -62,7 +71,7 @@ async def asked(
     bus = MemoryBus()
     dns = FakeDns(bus)
     await dns.start()
-    servers = StdServers(bus, AT)
+    servers = std_servers(bus)
     for tool, args, whose in calls:
         outcome = await servers.call(f"{server}:{tool}", args, 5.0, whose)
         assert outcome.status == "ok", outcome.message
@@ -73,21 +82,22 @@ async def outcome_of(failure: QueryFailed, tool: str, args: JsonObject) -> ToolO
     bus = MemoryBus()
     dns = FakeDns(bus, failure=failure)
     await dns.start()
-    return await StdServers(bus, AT).call(f"dns:{tool}", args, 5.0, origin())
+    return await std_servers(bus).call(f"dns:{tool}", args, 5.0, origin())
 
 
 def definitions(server: str = "dns") -> dict[str, ToolDefinition]:
-    return {tool.name: tool for tool in StdServers(MemoryBus(), AT).list_tools()[server]}
+    return {tool.name: tool for tool in std_servers(MemoryBus()).list_tools()[server]}
 
 
 def test_ac15_the_tools_are_listed_like_those_of_a_connected_server() -> None:
-    servers = StdServers(MemoryBus(), AT)
+    servers = std_servers(MemoryBus())
     assert set(servers.list_tools()) == set(servers.status()) == set(MODULES)
     assert set(MODULES) <= set(RESERVED_NAMESPACES)
     assert sorted(definitions()) == [
         "fork",
         "history",
         "lookup",
+        "merge",
         "query",
         "rename",
         "tag",
@@ -97,7 +107,7 @@ def test_ac15_the_tools_are_listed_like_those_of_a_connected_server() -> None:
         "whois",
         "yank",
     ]
-    assert servers.status()["dns"].tools == 11
+    assert servers.status()["dns"].tools == 12
     for tool in definitions().values():
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.description
@@ -135,7 +145,7 @@ async def test_a_read_asks_for_the_caller_of_the_program_and_returns_the_registr
     assert await asked((tool, args, origin())) == [query]
     bus = MemoryBus()
     await FakeDns(bus).start()
-    outcome = await StdServers(bus, AT).call(f"dns:{tool}", args, 5.0, origin())
+    outcome = await std_servers(bus).call(f"dns:{tool}", args, 5.0, origin())
     assert outcome.result == example(query_type).model_dump(mode="json")
 
 
@@ -206,7 +216,7 @@ async def test_names_are_asked_for_the_caller(tool: str, args: JsonObject, query
     ],
 )
 async def test_what_is_wrong_with_a_name_is_said(tool: str, args: JsonObject, message: str) -> None:
-    outcome = await StdServers(MemoryBus(), AT).call(f"learn:{tool}", args, 5.0, origin())
+    outcome = await std_servers(MemoryBus()).call(f"learn:{tool}", args, 5.0, origin())
     assert outcome.status == "tool_error"
     assert message in (outcome.message or "")
 
@@ -228,7 +238,7 @@ async def test_what_is_wrong_with_a_call_is_said_and_nothing_is_asked(
     bus = MemoryBus()
     dns = FakeDns(bus)
     await dns.start()
-    outcome = await StdServers(bus, AT).call(f"dns:{tool}", args, 5.0, origin())
+    outcome = await std_servers(bus).call(f"dns:{tool}", args, 5.0, origin())
     assert outcome.status == "tool_error"
     assert message in (outcome.message or "")
     assert dns.asked == []
@@ -248,7 +258,7 @@ async def test_a_change_without_an_answer_is_unknown_and_a_read_an_error() -> No
 
 
 async def test_without_a_registry_nothing_was_sent() -> None:
-    outcome = await StdServers(MemoryBus(), AT).call("dns:unyank", NAMED, 5.0, origin())
+    outcome = await std_servers(MemoryBus()).call("dns:unyank", NAMED, 5.0, origin())
     assert isinstance(outcome, NotSent)
     assert "Nothing was changed" in (outcome.message or "")
 
@@ -262,14 +272,14 @@ class _Silent(QueryClient):
 
 
 async def test_a_call_ends_within_its_time() -> None:
-    servers = StdServers(_Silent(), AT)
+    servers = std_servers(_Silent())
     assert (await servers.call("dns:lookup", NAMED, 0.01, origin())).status == "timeout"
     assert (await servers.call("dns:unyank", NAMED, 0.01, origin())).status == "unknown"
 
 
 async def test_the_tools_are_announced_once_nats_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(std_server, "_ANNOUNCE_AGAIN_S", 0.0)
-    servers, tries = StdServers(MemoryBus(), AT), list[str]()
+    servers, tries = std_servers(MemoryBus()), list[str]()
 
     async def on_tools(server: str, tools: tuple[ToolDefinition, ...]) -> None:
         tries.append(server)

@@ -59,6 +59,7 @@ from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_lift_capability import on_lift_capability
 from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
 from pml_registry.entrypoints.bus.on_list_tools import on_list_tools
+from pml_registry.entrypoints.bus.on_merge import Merging, on_merge_capabilities, on_plan_merge
 from pml_registry.entrypoints.bus.on_outputs_observed import on_outputs_observed
 from pml_registry.entrypoints.bus.on_records import (
     on_change_record,
@@ -115,7 +116,8 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         changes = GraphChanges(graphs, bus.publish)
         provides = Provides(graph_rows, changes)
         await _serve_queries(bus, pool, resolution, tools, embedder, dependencies)
-        await _serve_records(bus, service)
+        await _serve_records(bus, service, checks)
+        await _serve_merges(bus, Merging(service, tools, embedder, CodeHashes()))
         await _serve_naming(bus, naming, capabilities, embedder)
         curator = Curator(
             PostgresCurationStore(pool), naming, CodeHashes(), _name_model(settings), bus.now
@@ -177,12 +179,12 @@ async def _serve_queries(
     await bus.serve(catalog.DISCOVER, map_unavailable(discover_needs, unavailable))
 
 
-async def _serve_records(bus: Bus, service: RecordService) -> None:
+async def _serve_records(bus: Bus, service: RecordService, checks: VersionChecks) -> None:
     unavailable, resolution = partial(QueryFailed, "unavailable"), service.resolution
     records = service.records
     lookup = partial(on_lookup_record, resolution=resolution)
     await bus.serve(catalog.LOOKUP_RECORD, map_unavailable(lookup, unavailable))
-    whois = partial(on_whois_record, resolution=resolution, records=records)
+    whois = partial(on_whois_record, resolution=resolution, records=records, checks=checks)
     await bus.serve(catalog.WHOIS_RECORD, map_unavailable(whois, unavailable))
     query = partial(on_query_records, records=records)
     await bus.serve(catalog.QUERY_RECORDS, map_unavailable(query, unavailable))
@@ -250,6 +252,14 @@ def _name_model(settings: RegistrySettings) -> NameModel | None:
         None if key is None else key.get_secret_value(),
         timeout_s=settings.registry_curation_timeout_s,
     )
+
+
+async def _serve_merges(bus: Bus, merging: Merging) -> None:
+    unavailable = partial(QueryFailed, "unavailable")
+    plan = partial(on_plan_merge, merging=merging)
+    await bus.serve(catalog.PLAN_MERGE, map_unavailable(plan, unavailable))
+    merge = partial(on_merge_capabilities, merging=merging)
+    await bus.serve(catalog.MERGE_CAPABILITIES, map_unavailable(merge, unavailable))
 
 
 async def _serve_curation(

@@ -125,7 +125,9 @@ class CurationDriver:
         scope, workflow_id = analysis.scope, analysis.workflow_id
         assert await self.base.naming.settle(scope, workflow_id, succeeded=True) == name
 
-    async def reserve(self, name: str, analysis: ExecutionAnalyzed) -> None:
+    async def reserve(
+        self, name: str, analysis: ExecutionAnalyzed, *, update: bool = False
+    ) -> None:
         """Reserve a name for a program."""
         await self.analysed(analysis)
         wish = Wish(
@@ -133,6 +135,7 @@ class CurationDriver:
             behaviour=analysis.capability.capability_id,
             workflow_id=analysis.workflow_id,
             principal=analysis.principal,
+            update=update,
         )
         decided = await self.base.naming.reserve(analysis.scope, wish)
         assert not isinstance(decided, Refusal), decided

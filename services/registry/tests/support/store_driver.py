@@ -180,7 +180,9 @@ class StoreDriver:
 
     async def whois(self, reference: str, by: Viewer = OWNER) -> Whois:
         query = WhoisRecord(scope=by.scope, principal=by.principal or "", reference=reference)
-        return await on_whois_record(query, self.resolution, self._stores.records)
+        return await on_whois_record(
+            query, self.resolution, self._stores.records, self._stores.checks
+        )
 
     async def query(self, by: Viewer = OWNER, **filters: object) -> RecordPage:
         asked = {"scope": by.scope, "principal": by.principal or "", **filters}

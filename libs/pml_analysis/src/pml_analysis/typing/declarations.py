@@ -102,6 +102,9 @@ def as_module(text: str) -> str:
     return f"{text}export {{ {', '.join(DECLARED)} }};\n"
 
 
+_LEARNED: Final = "Learned: its results so far had this type; others may differ."
+
+
 @dataclass(frozen=True)
 class _Callable:
     doc: str
@@ -123,7 +126,10 @@ def _callable(path: tuple[str, str], tool: ToolDefinition, named: dict[str, str]
         gives = SchemaTypes(output, f"{name}Result", False, named).text()
     mark = "?" if _may_be_left_out(tool.input_schema) else ""
     parameters = f"args{mark}: {_ANYTHING if takes == 'unknown' else takes}"
-    return _Callable(tool.description or tool.title or "", parameters, f"Promise<{gives}>")
+    told = [tool.description or tool.title or ""]
+    if tool.output_schema is None and output is not None:
+        told.append(_LEARNED)
+    return _Callable("\n".join(filter(None, told)), parameters, f"Promise<{gives}>")
 
 
 def _signature(called: str, path: tuple[str, str], tool: ToolDefinition, first: str = "") -> str:

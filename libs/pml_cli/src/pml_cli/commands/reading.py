@@ -111,7 +111,7 @@ def discover(client: Client, out: Output, intent: str, kind: str, limit: int) ->
 def tools(client: Client, out: Output) -> None:
     """Every tool of every connected server."""
     answer = client.get("/api/tools")
-    table = Table(Column("tool", no_wrap=True), "hints", "description", box=None)
+    table = Table(Column("tool", no_wrap=True), "hints", "result", "description", box=None)
     for tool in cast(list[Json], answer["tools"]):
         hints = cast(Json, tool.get("annotations") or {})
         named = ", ".join(name for name, given in hints.items() if given)
@@ -119,8 +119,12 @@ def tools(client: Client, out: Output) -> None:
         claimed = ", ".join(name for name, given in claims.items() if given)
         named += f"claims {claimed}, not trusted" if claimed else ""
         text = escape(short(str(tool.get("description") or ""), 70))
-        table.add_row(escape(f"{tool['server']}:{tool['name']}"), named, text)
+        learned = "learned" if tool.get("learned_output") is not None else ""
+        typed = "declared" if tool.get("output_schema") is not None else learned
+        table.add_row(escape(f"{tool['server']}:{tool['name']}"), named, typed, text)
     out.show(answer, table)
+    for notice in [] if out.as_json else cast(list[str], answer.get("notices") or []):
+        out.note(notice)
 
 
 def capabilities(client: Client, out: Output, limit: int) -> None:

@@ -10,7 +10,14 @@ from rich.table import Column, Table
 from pml_cli.render.caching import cached_how
 from pml_cli.render.values import milliseconds, short
 from pml_common.contracts.capability import Usage
-from pml_common.contracts.dns import ChangedRecord, HistoryEntry, RecordPage, ResolvedName, Whois
+from pml_common.contracts.dns import (
+    ChangedRecord,
+    HistoryEntry,
+    RecordPage,
+    ResolvedName,
+    VersionSummary,
+    Whois,
+)
 from pml_common.contracts.references import UNNAMED
 from pml_common.contracts.tool import JsonObject
 
@@ -59,6 +66,7 @@ def record_lines(found: Whois) -> list[str | Table]:
         ("tags", ", ".join(record.tags)),
         ("former names", ", ".join(_former_names(record.aliases))),
         ("copied from", record.forked_from or ""),
+        ("made of", ", ".join(found.merged_from)),
         ("parameters", ", ".join(_parameters(record.parameters_schema))),
         ("tools", ", ".join(record.tools_used)),
         ("cache", cached_how(record.cache.model_dump())),
@@ -74,7 +82,8 @@ def record_lines(found: Whois) -> list[str | Table]:
 
 def versions_table(found: Whois) -> Table:
     """The versions of a record, a row each; yanked ones are red, with the reason."""
-    table = Table("version", "tag", "created", "by", "runs", "success", "summary", box=None)
+    headings = ("version", "tag", "created", "by", "runs", "success", "signed", "summary")
+    table = Table(*headings, box=None)
     for one in found.versions:
         said = one.change_summary
         if one.yanked_reason is not None:
@@ -86,6 +95,7 @@ def versions_table(found: Whois) -> Table:
             _time(one.created_at),
             one.created_by,
             *_runs(one.usage),
+            _signed(one),
             short(said, _LONGEST),
         )
         style = "red" if one.yanked_reason is not None else "bold" if shown else None
@@ -120,6 +130,9 @@ def entry_lines(entry: HistoryEntry) -> Iterable[str]:
         f"[yellow]#{entry.sequence}[/] [bold]{entry.change}[/]  version {version}  "
         f"[dim]{_time(entry.at)}  {escape(entry.principal)}[/]"
     )
+    if entry.key_id is not None:
+        when = "" if entry.signed_at is None else f" at {_time(entry.signed_at)}"
+        yield f"    [dim]signed by[/] {escape(entry.key_id)}{when}"
     for name, value in entry.details.items():
         if value in (None, [], ""):
             continue
@@ -133,7 +146,9 @@ def entry_lines(entry: HistoryEntry) -> Iterable[str]:
 def change_line(kind: str, body: Mapping[str, object], changed: ChangedRecord) -> str:
     """The effect of a change, in a line."""
     record = changed.record
-    if kind != "tag":
+    if kind == "merge":
+        said = f"{record.name} is made of {', '.join(changed.merged_from)}"
+    elif kind != "tag":
         said = _CHANGED[kind].format_map(body)
     elif "version_tag" in body:
         said = f"{body['name']} has the tag {body['version_tag']}"
@@ -181,6 +196,14 @@ def _use(usage: Usage) -> str:
 
 def _runs(usage: Usage) -> tuple[str, str]:
     return str(usage.count), f"{usage.success_rate:.0%}" if usage.count else "-"
+
+
+def _signed(version: VersionSummary) -> str:
+    """By which key, when, and whether the version is verified."""
+    if version.key_id is None:
+        return "no"
+    when = "" if version.signed_at is None else f" {_time(version.signed_at)}"
+    return f"{version.key_id[:8]}{when}{', verified' if version.verified else ''}"
 
 
 def _time(moment: datetime) -> str:

@@ -18,6 +18,7 @@ from pml_common.contracts import (
     executor,
     gateway,
     learner,
+    merging,
     registry,
 )
 from pml_common.contracts.base import Command, Contract, Message, Query
@@ -392,6 +393,22 @@ CHANGE_RECORD = QueryType(
     dns.ChangeRecord,
     dns.ChangedRecord,
     "Rename, tag, yank, publish, transfer or fork a record.",
+    clients=("gateway",),
+)
+PLAN_MERGE = QueryType(
+    "registry",
+    "plan-merge",
+    merging.PlanMerge,
+    merging.MergePlan,
+    "Build a program that passes the result of each capability to the next, if they fit.",
+    clients=("gateway",),
+)
+MERGE_CAPABILITIES = QueryType(
+    "registry",
+    "merge-capabilities",
+    merging.MergeCapabilities,
+    dns.ChangedRecord,
+    "Register the analysed program of a merge under a name.",
     clients=("gateway",),
 )
 CURATE = QueryType(

@@ -135,10 +135,11 @@ class SaveCapability(DnsQuery):
 
 
 class SavedCapability(Contract):
-    """The name, what it is to the program (as in `reserve-name`), and the program's id and
-    version."""
+    """The name, what it is to the program (as in `reserve-name`), the program's id and version, and
+    the parameters that were made of its literals, if it was lifted."""
 
     name: str
     purpose: Literal["use", "create", "alias", "version"]
     capability_id: UUID
     version: int = Field(default=1, ge=1)
+    parameters: tuple[str, ...] = ()

@@ -85,7 +85,8 @@ class WhoisRecord(DnsQuery):
 
 
 class VersionSummary(Contract):
-    """One version of a record."""
+    """One version of a record. The registry has signed it by its key `key_id`, at `signed_at`;
+    None for one that was signed before this was stored. `verified` is as in `CapabilityRecord`."""
 
     version: int = Field(ge=1)
     version_tag: WholeTag | None = None
@@ -95,18 +96,23 @@ class VersionSummary(Contract):
     created_by: str
     created_at: AwareDatetime
     yanked_reason: str | None = None
+    signature: str | None = None
+    key_id: str | None = None
+    signed_at: AwareDatetime | None = None
+    verified: bool = False
     usage: Usage = Usage()
 
 
 class Whois(Contract):
     """A record at the version that was asked for, with all its versions, the newest first, and its
-    use over all of them."""
+    use over all of them. `merged_from`: the versions that it was made of by a merge."""
 
     fqdn: str
     found_in: Literal["project", "org", "public"]
     record: CapabilityRecord
     usage: Usage
     versions: tuple[VersionSummary, ...]
+    merged_from: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
 
@@ -171,7 +177,8 @@ class ReadHistory(DnsQuery):
 
 class HistoryEntry(Contract):
     """One change of a record. `sequence` counts a record's changes from 1. `diff` is the unified
-    diff from the code of the version before, for a new version."""
+    diff from the code of the version before, for a new version. `key_id` and `signed_at` are as in
+    `VersionSummary`."""
 
     sequence: int = Field(ge=1)
     change: RecordChange
@@ -180,6 +187,8 @@ class HistoryEntry(Contract):
     version: int = Field(ge=1)
     version_tag: WholeTag | None = None
     details: JsonObject = Field(default_factory=dict)
+    key_id: str | None = None
+    signed_at: AwareDatetime | None = None
     diff: str | None = None
 
 
@@ -267,10 +276,11 @@ class ChangeRecord(DnsQuery):
 
 
 class ChangedRecord(Contract):
-    """The record as it is now, and whether the request changed anything; for a fork the new
-    record."""
+    """The record as it is now, and whether the request changed anything; for a fork and a merge the
+    new record. `merged_from`: the versions that it was made of by a merge."""
 
     fqdn: str
     record: CapabilityRecord
     changed: bool
+    merged_from: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()

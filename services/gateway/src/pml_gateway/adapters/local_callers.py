@@ -13,7 +13,7 @@ from pml_gateway.ports import Approvers, Caller
 class LocalCallers(Approvers):
     def __init__(self, scope: Scope, principal: str, approver: Approver) -> None:
         self._agent = Caller(scope, principal)
-        self._person = Caller(scope, approver.principal)
+        self._person = Caller(scope, approver.principal, is_admin=approver.is_admin)
         self._approver = approver
 
     @override

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import uuid4
 
 from typing_extensions import override
@@ -19,9 +20,12 @@ from pml_gateway.application.dependency_errors import as_api_errors
 from pml_gateway.application.execute import Execution
 from pml_gateway.application.server_listings import wait_until_announced, wait_until_listed
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.ports import AgentApi, AllowedTools, Caller, CallOrigin, KnownTools
+
+_CURATE: Final = "learn:curate"
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,19 @@ class Agents(AgentApi, AllowedTools):
     async def query_records(self, query: QueryRecords) -> RecordPage:
         with as_api_errors():
             return await self.query_client.request(catalog.QUERY_RECORDS, query)
+
+    @override
+    async def curate(
+        self, scope: Scope, principal: str, request: CurateNames
+    ) -> ToolOutcome | ExecuteResponse:
+        args = request.model_dump(mode="json", exclude_unset=True)
+        tool, timeout_s = self.tools.find(_CURATE), self.default_timeout_s
+        denied = tool is None or self.policy_of(scope).verdict_on(tool, args)[0] == "deny"
+        if denied or request.mode != "suggest":
+            return await self.call_tool(scope, principal, _CURATE, args, timeout_s)
+        # Suggestions change nothing that a person would be asked about.
+        origin = CallOrigin(Caller(scope, principal), uuid4())
+        return await self.tools.call(_CURATE, args, timeout_s, origin)
 
     @override
     async def call_tool(

@@ -17,6 +17,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.http_server import serve_http
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import Forbidden
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
@@ -87,6 +88,12 @@ class StubAgent:
     async def query_records(self, query: QueryRecords) -> RecordPage:
         self.requests.append(query)
         return RecordPage(records=(), total=0)
+
+    async def curate(
+        self, scope: Scope, principal: str, request: CurateNames
+    ) -> ToolOutcome | ExecuteResponse:
+        self.requests.append((scope, principal, request))
+        return ToolOutcome(status="ok", result={"suggestions": []})
 
     async def call_tool(
         self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float

@@ -231,6 +231,7 @@ class MemoryCapabilityTransaction(StoreTransaction[MemoryInboxEntry], Capability
                 analysis.principal,
                 record.created_at,
                 signature=await self._signing.sign(version_in(record).statement),
+                signed_at=record.created_at,
             )
             made = RecordRow(record.record_id, (admission.name,), record.owner, (version,))
             key = scope, record.record_id

@@ -120,13 +120,10 @@ class MemoryNameStore(NameStore):
         return held is not None and held.is_settled
 
     async def _give(self, scope: Scope, held: Reservation) -> UUID:
-        unnamed = self._row_of(
-            scope, lambda row: not row.named and held.behaviour in row.behaviours
-        )
+        unnamed = self._unnamed(scope, held.behaviour)
         by, given = held.principal, {"name": held.name}
         if held.purpose == "create" and unnamed is not None:
-            named = replace(unnamed, names=(*unnamed.names, held.name), owner=by)
-            record_id = self._put(scope, named)
+            record_id = self.name_unnamed(scope, held.behaviour, held.name, by).record_id
             self._tables.note(scope, record_id, "named", by, 1, {**given})
             return record_id
         record_id = held.record_id or self._row_with(scope, held.behaviour).record_id
@@ -146,6 +143,7 @@ class MemoryNameStore(NameStore):
             signature=await self._tables.signature(
                 self._signing, scope, record_id, len(row.versions) + 1, held.behaviour
             ),
+            signed_at=datetime.now(UTC),
         )
         versions = (*row.versions, version)
         names = row.names
@@ -156,6 +154,22 @@ class MemoryNameStore(NameStore):
         summary: JsonObject = {"change_summary": held.change_summary}
         self._tables.note(scope, record_id, "versioned", by, len(versions), summary)
         return record_id
+
+    def name_unnamed(self, scope: Scope, behaviour: UUID, name: str, owner: str) -> RecordRow:
+        """Give a behaviour's provisional record its name. Raises LookupError."""
+        unnamed = self._unnamed(scope, behaviour)
+        if unnamed is None:
+            raise LookupError(f"{scope} has no unnamed record of {behaviour}")
+        named = replace(unnamed, names=(*unnamed.names, name), owner=owner)
+        self._put(scope, named)
+        return named
+
+    def named_record_of(self, scope: Scope, behaviour: UUID) -> Record | None:
+        """The named record that has a behaviour."""
+        return self._record_of(scope, lambda row: row.named and behaviour in row.behaviours)
+
+    def _unnamed(self, scope: Scope, behaviour: UUID) -> RecordRow | None:
+        return self._row_of(scope, lambda row: not row.named and behaviour in row.behaviours)
 
     def _put(self, scope: Scope, row: RecordRow) -> UUID:
         self._tables.records[scope, row.record_id] = row

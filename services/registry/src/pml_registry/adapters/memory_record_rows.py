@@ -87,6 +87,9 @@ def version_summary(number: int, version: VersionRow, known: BehaviourRow) -> Ve
         created_by=version.created_by,
         created_at=version.created_at,
         yanked_reason=version.yanked_reason,
+        signature=None if version.signature is None else version.signature.value,
+        key_id=None if version.signature is None else version.signature.key_id,
+        signed_at=version.signed_at,
         usage=known.record.usage,
     )
 
@@ -108,8 +111,8 @@ def state_of(row: RecordRow) -> RecordState:
     )
 
 
-def stored_change(sequence: int, row: ChangeRow) -> StoredChange:
-    """A row of a history."""
+def stored_change(sequence: int, row: ChangeRow, version: VersionRow) -> StoredChange:
+    """A row of a history, about this version."""
     return StoredChange(
         sequence=sequence,
         change=row.change,
@@ -118,4 +121,6 @@ def stored_change(sequence: int, row: ChangeRow) -> StoredChange:
         version=row.version,
         tag=row.tag,
         details=row.details,
+        key_id=None if version.signature is None else version.signature.key_id,
+        signed_at=version.signed_at,
     )

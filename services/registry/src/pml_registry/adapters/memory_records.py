@@ -13,6 +13,7 @@ from pml_common.contracts.dns import QueryRecords, RecordSummary, VersionSummary
 from pml_common.contracts.references import Fqdn, ScopedName
 from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
 from pml_registry.adapters.memory_names import MemoryNameStore
 from pml_registry.adapters.memory_record_rows import (
     callable_names,
@@ -36,14 +37,16 @@ from pml_registry.adapters.memory_tables import (
 from pml_registry.domain.cursors import After
 from pml_registry.domain.names import first_free, unnamed_names
 from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
-from pml_registry.domain.reservations import holder_text
+from pml_registry.domain.reservations import holder_text, merge_refused
+from pml_registry.domain.signatures import StoredVersion, version_in
 from pml_registry.domain.visibility import Viewer, place_of, sees
-from pml_registry.ports import VersionSigning
+from pml_registry.ports import FoundBy, VersionSigning
 from pml_registry.ports.records import (
     ChangeRequest,
     ForkRequest,
     Located,
     Made,
+    MergeRequest,
     RecordStore,
     Target,
 )
@@ -98,10 +101,15 @@ class MemoryRecordStore(RecordStore):
         ]
 
     @override
-    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
+    async def versions_of(
+        self, scope: Scope, record_id: UUID
+    ) -> Sequence[tuple[VersionSummary, StoredVersion]]:
         row = self._tables.records[scope, record_id]
         return [
-            version_summary(number, version, self._tables.behaviours[scope, version.behaviour])
+            (
+                version_summary(number, version, self._tables.behaviours[scope, version.behaviour]),
+                version_in(self._tables.version(scope, row, number)),
+            )
             for number, version in reversed([*enumerate(row.versions, 1)])
         ]
 
@@ -156,9 +164,13 @@ class MemoryRecordStore(RecordStore):
         self, scope: Scope, record_id: UUID, before: int | None, limit: int
     ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
         changes = [*enumerate(self._tables.changes.get((scope, record_id), ()), 1)]
+        versions = self._tables.records[scope, record_id].versions
         shown = [each for each in reversed(changes) if before is None or each[0] < before]
         return [
-            (stored_change(sequence, row), self._codes(scope, record_id, row))
+            (
+                stored_change(sequence, row, versions[row.version - 1]),
+                self._codes(scope, record_id, row),
+            )
             for sequence, row in shown[:limit]
         ]
 
@@ -193,10 +205,7 @@ class MemoryRecordStore(RecordStore):
         self._save(scope, row, effect.state)
         if request.found_by is not None:
             behaviour = effect.state.behaviours[effect.state.latest - 1]
-            known = self._tables.behaviours[scope, behaviour]
-            embedded = request.found_by.embedded
-            entry = SearchEntry(request.found_by.terms, embedded.model, embedded.vectors[0])
-            self._tables.behaviours[scope, behaviour] = replace(known, entry=entry)
+            self._describe(scope, behaviour, request.found_by)
             self._list(scope, behaviour)
         return self._note(scope, effect, request.viewer, request.request_id)
 
@@ -220,6 +229,32 @@ class MemoryRecordStore(RecordStore):
         return self._note(scope, effect, request.viewer, request.request_id)
 
     @override
+    async def merge(self, request: MergeRequest) -> Made | Refused:
+        scope, by, name = request.viewer.scope, request.viewer.principal or "", str(request.name)
+        made = self._made_by(scope, request.request_id)
+        if made is not None:
+            return Made(made)
+        holder = await self._holder_of(scope, name, None)
+        refused = merge_refused(holder, self._names.named_record_of(scope, request.behaviour))
+        if refused is not None:
+            return refused
+        row = self._names.name_unnamed(scope, request.behaviour, name, by)
+        self._describe(scope, request.behaviour, request.found_by)
+        details: JsonObject = {"name": name, "merged_from": [*request.merged_from]}
+        effect = Effect(state_of(row), "named", row.latest, details)
+        return self._note(scope, effect, request.viewer, request.request_id)
+
+    @override
+    async def made_by(self, scope: Scope, request_id: UUID) -> UUID | None:
+        return self._made_by(scope, request_id)
+
+    @override
+    async def merged_from(self, scope: Scope, record_id: UUID) -> tuple[str, ...]:
+        changes = self._tables.changes.get((scope, record_id), ())
+        found = (change.details.get("merged_from") for change in changes)
+        return next((tuple(map(str, each)) for each in found if isinstance(each, list)), ())
+
+    @override
     async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:
         scope, by = viewer.scope, viewer.principal or ""
         behaviour = self._copy(source, scope, keep_listed=False)
@@ -240,7 +275,8 @@ class MemoryRecordStore(RecordStore):
     ) -> VersionRow:
         of_version = scope, record_id, 1, behaviour
         signature = await self._tables.signature(self._signing, *of_version)
-        return VersionRow(behaviour, by, datetime.now(UTC), signature=signature)
+        now = datetime.now(UTC)
+        return VersionRow(behaviour, by, now, signature=signature, signed_at=now)
 
     @override
     async def unpublished(self, limit: int) -> Sequence[tuple[UUID, CapabilityChanged]]:
@@ -265,13 +301,20 @@ class MemoryRecordStore(RecordStore):
             None,
         )
 
-    async def _holder_of(self, scope: Scope, name: str | None, record_id: UUID) -> str | None:
+    async def _holder_of(
+        self, scope: Scope, name: str | None, record_id: UUID | None
+    ) -> str | None:
         if name is None:
             return None
         holder = self._names.holder(scope, name)
         is_other = holder is not None and holder.record_id != record_id
         reservation = await self._names.in_the_way(scope, name)
         return holder_text(name, holder if is_other else None, reservation)
+
+    def _describe(self, scope: Scope, behaviour: UUID, found_by: FoundBy) -> None:
+        known, embedded = self._tables.behaviours[scope, behaviour], found_by.embedded
+        entry = SearchEntry(found_by.terms, embedded.model, embedded.vectors[0])
+        self._tables.behaviours[scope, behaviour] = replace(known, entry=entry)
 
     def _save(self, scope: Scope, before: RecordRow, after: RecordState) -> None:
         versions = tuple(

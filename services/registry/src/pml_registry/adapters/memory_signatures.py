@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from typing_extensions import override
 
@@ -37,7 +38,9 @@ class MemorySignatureStore(SignatureStore):
         versions = list(row.versions)
         stored = versions[statement.number - 1]
         if (stored.behaviour, stored.signature) == (statement.behaviour, version.signature):
-            versions[statement.number - 1] = replace(stored, signature=signature)
+            versions[statement.number - 1] = replace(
+                stored, signature=signature, signed_at=datetime.now(UTC)
+            )
             changed = replace(row, versions=tuple(versions))
             self._tables.records[statement.scope, statement.record_id] = changed
 

@@ -42,6 +42,7 @@ class VersionRow:
     change_summary: str = ""
     yanked_reason: str | None = None
     signature: Signature | None = None
+    signed_at: datetime | None = None
 
 
 @dataclass(frozen=True)

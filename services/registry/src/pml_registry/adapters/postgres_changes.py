@@ -17,8 +17,8 @@ from pml_registry.adapters.postgres_names import record_of, reservation_of
 from pml_registry.adapters.postgres_rows import JSON_OBJECT, version_of
 from pml_registry.adapters.postgres_signatures import sign_version
 from pml_registry.domain.names import first_free, unnamed_names
-from pml_registry.domain.record_changes import Effect, RecordState
-from pml_registry.domain.reservations import holder_text
+from pml_registry.domain.record_changes import Effect, RecordState, Refused
+from pml_registry.domain.reservations import holder_text, merge_refused
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import FoundBy, VersionSigning
 from pml_registry.ports.records import Located
@@ -51,7 +51,7 @@ async def record_state(session: Connection, scope: Scope, record_id: UUID) -> Re
 
 
 async def holder_of(
-    session: Connection, scope: Scope, name: str | None, record_id: UUID
+    session: Connection, scope: Scope, name: str | None, record_id: UUID | None
 ) -> str | None:
     """Say who has a name, or one with the same callable name, if not this record."""
     if name is None:
@@ -89,17 +89,32 @@ async def save_state(
     name = parse_display_name(after.name)
     await session.execute(_SQL["rename-record"], *where, str(name), name.namespace, name.action)
     if found_by is not None:
-        behaviour = after.behaviours[after.latest - 1]
-        await session.execute(
-            _SQL["describe-as"],
-            *scope_columns(scope),
-            behaviour,
-            after.record_id,
-            storable(found_by.document),
-            list(found_by.embedded.vectors[0]),
-            found_by.embedded.model,
-            json.dumps(dict(found_by.terms)),
-        )
+        await describe_as(session, scope, after, found_by)
+
+
+async def describe_as(
+    session: Connection, scope: Scope, state: RecordState, found_by: FoundBy
+) -> None:
+    """Store what the record's latest behaviour is found by, if the record stands for it."""
+    await session.execute(
+        _SQL["describe-as"],
+        *scope_columns(scope),
+        state.behaviours[state.latest - 1],
+        state.record_id,
+        storable(found_by.document),
+        list(found_by.embedded.vectors[0]),
+        found_by.embedded.model,
+        json.dumps(dict(found_by.terms)),
+    )
+
+
+async def in_the_way_of_merge(
+    session: Connection, scope: Scope, name: str, behaviour: UUID
+) -> Refused | None:
+    """Say who has the name, or which record the program is already."""
+    holder = await holder_of(session, scope, name, None)
+    row = await session.fetchrow(_SQL["record-of-code"], *scope_columns(scope), behaviour)
+    return merge_refused(holder, None if row is None else record_of(scope, row))
 
 
 async def add_change(

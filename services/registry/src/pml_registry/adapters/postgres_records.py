@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 import asyncpg
+from pydantic import TypeAdapter
 from typing_extensions import override
 
 from pml_common.contracts import ids
@@ -13,6 +14,7 @@ from pml_common.contracts.dns import QueryRecords, RecordSummary, VersionSummary
 from pml_common.contracts.references import Fqdn, ScopedName
 from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
 from pml_common.storage.columns import columns, scope_columns, scope_of
 from pml_common.storage.pool import Pool, connection, transaction
 from pml_common.storage.queries import load_queries, storable
@@ -20,18 +22,21 @@ from pml_registry.adapters.postgres_changes import (
     add_change,
     add_provisional_record,
     copy_behaviour,
+    describe_as,
     event_of,
     holder_of,
+    in_the_way_of_merge,
     made_by,
     record_state,
     save_state,
 )
-from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of
+from pml_registry.adapters.postgres_rows import JSON_OBJECT, stored_version, tag_of
 from pml_registry.adapters.postgres_signatures import sign_version
 from pml_registry.domain.cursors import After
 from pml_registry.domain.globs import like_of
 from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
+from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Viewer, place_of
 from pml_registry.ports import VersionSigning
 from pml_registry.ports.records import (
@@ -39,11 +44,13 @@ from pml_registry.ports.records import (
     ForkRequest,
     Located,
     Made,
+    MergeRequest,
     RecordStore,
     Target,
 )
 
 _SQL = load_queries("pml_registry")
+_TEXTS = TypeAdapter(tuple[str, ...])
 
 
 class PostgresRecordStore(RecordStore):
@@ -80,12 +87,14 @@ class PostgresRecordStore(RecordStore):
         return Located(scope, row["record_id"], place_of(viewer, scope), row["version"])
 
     @override
-    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
+    async def versions_of(
+        self, scope: Scope, record_id: UUID
+    ) -> Sequence[tuple[VersionSummary, StoredVersion]]:
         async with connection(self._pool) as session:
             rows = await session.fetch(
                 _SQL["summaries-of-versions"], *scope_columns(scope), record_id
             )
-        return [_version_summary(row) for row in rows]
+        return [(_version_summary(row), stored_version(row)) for row in rows]
 
     @override
     async def query(
@@ -181,6 +190,40 @@ class PostgresRecordStore(RecordStore):
         return Made(record_id, event)
 
     @override
+    async def merge(self, request: MergeRequest) -> Made | Refused:
+        scope, behaviour, name = request.viewer.scope, request.behaviour, request.name
+        async with transaction(self._pool) as session:
+            await session.execute(_SQL["lock-names"], *scope_columns(scope))
+            made = await made_by(session, scope, request.request_id)
+            if made is not None:
+                return Made(made)
+            refused = await in_the_way_of_merge(session, scope, str(name), behaviour)
+            if refused is not None:
+                return refused
+            by = storable(request.viewer.principal or "")
+            named = behaviour, str(name), name.namespace, name.action, by
+            record_id = await session.fetchval(
+                _SQL["name-unnamed-record"], *scope_columns(scope), *named
+            )
+            state = await record_state(session, scope, record_id)
+            await describe_as(session, scope, state, request.found_by)
+            details: JsonObject = {"name": str(name), "merged_from": [*request.merged_from]}
+            effect = Effect(state, "named", state.latest, details)
+            event = await add_change(session, scope, effect, request.viewer, request.request_id)
+        return Made(record_id, event)
+
+    @override
+    async def made_by(self, scope: Scope, request_id: UUID) -> UUID | None:
+        async with connection(self._pool) as session:
+            return await made_by(session, scope, request_id)
+
+    @override
+    async def merged_from(self, scope: Scope, record_id: UUID) -> tuple[str, ...]:
+        async with connection(self._pool) as session:
+            found = await session.fetchval(_SQL["merged-from"], *scope_columns(scope), record_id)
+        return () if found is None else _TEXTS.validate_json(found)
+
+    @override
     async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:
         async with transaction(self._pool) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(viewer.scope))
@@ -225,7 +268,10 @@ def _version_summary(row: asyncpg.Record) -> VersionSummary:
         created_by=row["created_by"],
         created_at=row["created_at"],
         yanked_reason=row["yanked_reason"],
-        usage=_usage(row),
+        signature=row["signature"],
+        key_id=row["key_id"],
+        signed_at=row["signed_at"],
+        usage=_usage(row).model_copy(update={"success_streak": row["success_streak"]}),
     )
 
 
@@ -261,6 +307,8 @@ def _stored_change(row: asyncpg.Record) -> tuple[StoredChange, Sequence[str]]:
         version=row["version"],
         tag=tag_of(row),
         details=JSON_OBJECT.validate_json(row["details"]),
+        key_id=row["key_id"],
+        signed_at=row["signed_at"],
     )
     before = row["code_before"]
     return change, () if before is None else (before, row["code_after"])

@@ -1,7 +1,7 @@
 """Changes of records, and the messages about them."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -16,7 +16,7 @@ from pml_registry.application.resolution import Meant, Resolution
 from pml_registry.domain.record_changes import Refused, change
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import BehaviourTexts, Embedder, FoundBy, VersionRefused
-from pml_registry.ports.records import ChangeRequest, ForkRequest, Made, RecordStore
+from pml_registry.ports.records import ChangeRequest, ForkRequest, Made, MergeRequest, RecordStore
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +41,45 @@ class RecordService:
             return await self.resolution.resolve(Viewer(viewer.scope), str(before)), True
         meant = await self.resolution.resolve(viewer, query.reference)
         made = await self._make(viewer, query, meant)
+        scope = viewer.scope if isinstance(query.change, Fork) else meant.located.scope
+        return await self._answer(scope, query.request_id, made)
+
+    async def merge(
+        self,
+        viewer: Viewer,
+        request_id: UUID,
+        name: str,
+        behaviour: UUID,
+        merged_from: Sequence[str],
+    ) -> tuple[Meant, bool]:
+        """Name the stored program of a merge; return its record, and whether this request has named
+        it. Raises QueryFailed and StorageUnavailable."""
+        try:
+            display_name = parse_display_name(name)
+        except BadName as error:
+            raise QueryFailed("invalid", str(error)) from error
+        program = await self.resolution.resolve(Viewer(viewer.scope), str(behaviour))
+        request = MergeRequest(
+            request_id=request_id,
+            viewer=viewer,
+            name=display_name,
+            behaviour=behaviour,
+            merged_from=tuple(merged_from),
+            found_by=await self._found_by(name, program),
+        )
+        made = await self.records.merge(request)
+        return await self._answer(viewer.scope, request_id, made)
+
+    async def _answer(
+        self, scope: Scope, request_id: UUID, made: Made | Refused
+    ) -> tuple[Meant, bool]:
+        """Publish what was made, and read it. Raises QueryFailed."""
         if isinstance(made, Refused):
             raise QueryFailed(made.code, made.why)
-        scope = viewer.scope if isinstance(query.change, Fork) else meant.located.scope
         if made.event is not None:
-            await self._say(scope, query.request_id, made.event)
+            await self._say(scope, request_id, made.event)
         # As a service: after a transfer its former owner may see it no more.
-        after = await self.resolution.resolve(Viewer(scope), str(made.record_id))
-        return after, made.changed
+        return await self.resolution.resolve(Viewer(scope), str(made.record_id)), made.changed
 
     async def publish_overdue(self) -> None:
         """Publish messages about changes whose process died before it did. Raises

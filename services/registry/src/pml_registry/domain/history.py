@@ -21,6 +21,8 @@ def history_entry(name: str, change: StoredChange, codes: Sequence[str]) -> Hist
         version=change.version,
         version_tag=None if change.tag is None else str(change.tag),
         details=change.details,
+        key_id=change.key_id,
+        signed_at=change.signed_at,
         diff=unified_diff(name, change.version, *codes) if codes else None,
     )
 

@@ -70,7 +70,8 @@ class Refused:
 
 @dataclass(frozen=True)
 class StoredChange:
-    """A change in a record's history; `sequence` counts from 1."""
+    """A change in a record's history; `sequence` counts from 1. `key_id` and `signed_at`: by which
+    key the version is signed, and since when."""
 
     sequence: int
     change: RecordChange
@@ -79,6 +80,8 @@ class StoredChange:
     version: int
     tag: Tag | None = None
     details: JsonObject = field(default_factory=JsonObject)
+    key_id: str | None = None
+    signed_at: datetime | None = None
 
 
 def change(

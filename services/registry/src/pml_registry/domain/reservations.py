@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pml_common.contracts.display_names import DisplayName
 from pml_common.contracts.references import Tag
+from pml_registry.domain.record_changes import Refused
 
 LAPSES_AFTER = timedelta(seconds=60)
 """Time within which the workflow of a reservation must have been accepted."""
@@ -170,6 +171,19 @@ def _reserved(wish: Wish, reservation: Reservation) -> str:
 def _number_of(behaviour: UUID, record: Record) -> int:
     """The newest version with this behaviour."""
     return len(record.behaviours) - list(reversed(record.behaviours)).index(behaviour)
+
+
+def merge_refused(holder: str | None, of_code: Record | None) -> Refused | None:
+    """Refuse a name that `holder` has, and a program that is a named record already."""
+    if holder is not None:
+        return Refused("conflict", f"{holder}: choose another name")
+    if of_code is not None:
+        return Refused(
+            "conflict",
+            f"this program is {of_code.name} ({of_code.fqdn}) of {of_code.owner} already: use "
+            "that, or fork it",
+        )
+    return None
 
 
 def holder_text(name: str, record: Record | None, reservation: Reservation | None) -> str | None:

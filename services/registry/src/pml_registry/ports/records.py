@@ -15,6 +15,7 @@ from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.scope import Scope
 from pml_registry.domain.cursors import After
 from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
+from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Place, Viewer
 from pml_registry.ports import FoundBy
 
@@ -56,6 +57,19 @@ class ForkRequest:
 
 
 @dataclass(frozen=True)
+class MergeRequest:
+    """A request to name the program of a merge; `merged_from`: the versions that it is made of, as
+    references. `found_by`: what it is found by under that name."""
+
+    request_id: UUID
+    viewer: Viewer
+    name: DisplayName
+    behaviour: UUID
+    merged_from: tuple[str, ...]
+    found_by: FoundBy
+
+
+@dataclass(frozen=True)
 class Made:
     """The record that a request changed or made, with the message to publish; without it where the
     request was repeated. Not `changed`: it was so already."""
@@ -73,8 +87,11 @@ class RecordStore(Protocol):
         project, then of its organisation, then of others. A text is a callable name."""
         ...
 
-    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
-        """Return the versions of an existing record with their use, the newest first."""
+    async def versions_of(
+        self, scope: Scope, record_id: UUID
+    ) -> Sequence[tuple[VersionSummary, StoredVersion]]:
+        """Return the versions of an existing record with their use, not verified yet, and what is
+        signed of each, the newest first."""
         ...
 
     async def query(
@@ -108,6 +125,18 @@ class RecordStore(Protocol):
 
     async def fork(self, source: Located, request: ForkRequest) -> Made | Refused:
         """Make a record with a version of another, in one transaction."""
+        ...
+
+    async def merge(self, request: MergeRequest) -> Made | Refused:
+        """Give an existing behaviour that has no name yet its name, in one transaction."""
+        ...
+
+    async def made_by(self, scope: Scope, request_id: UUID) -> UUID | None:
+        """Return the record that a request has changed or made before."""
+        ...
+
+    async def merged_from(self, scope: Scope, record_id: UUID) -> tuple[str, ...]:
+        """Return the versions that a record was made of by a merge; none for others."""
         ...
 
     async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.dns import ChangedRecord, ChangeRecord
 from pml_common.contracts.tool import ToolAnnotations
-from pml_gateway.adapters.std.tools import ADDS, CHANGES, READS, StdTool
+from pml_gateway.adapters.std.tools import ADDS, CHANGES, READS, Backing, StdTool, asks
 from pml_gateway.domain.api.records import (
     AnyChange,
     AskHistory,
@@ -15,6 +15,7 @@ from pml_gateway.domain.api.records import (
     FindRecords,
     ForkRecord,
     Lookup,
+    MergeSources,
     RenameRecord,
     TagRecord,
     TransferRecord,
@@ -30,14 +31,22 @@ _OWNERS: Final = "Only its owner may."
 
 def _change(
     name: str, title: str, description: str, arguments: type[C], annotations: ToolAnnotations = ADDS
-) -> StdTool[C, ChangeRecord, ChangedRecord]:
+) -> StdTool[C]:
     """Build a tool that changes a record; a call, whatever is repeated of it, is one request."""
 
     def query(asked: C, origin: CallOrigin) -> ChangeRecord:
         request_id = ids.effect_id(origin.key, "record-change")
         return asked.query(origin.caller.scope, origin.caller.principal, request_id)
 
-    return StdTool(name, title, description, annotations, arguments, catalog.CHANGE_RECORD, query)
+    answer = asks(catalog.CHANGE_RECORD, query)
+    return StdTool(name, title, description, annotations, arguments, answer)
+
+
+async def _merge(
+    backing: Backing, asked: MergeSources, origin: CallOrigin, timeout_s: float
+) -> ChangedRecord:
+    request_id = ids.effect_id(origin.key, "record-change")
+    return await backing.composed.merge(origin.caller, asked, request_id, timeout_s)
 
 
 LOOKUP: Final = StdTool(
@@ -47,8 +56,10 @@ LOOKUP: Final = StdTool(
     "organisation, then among public records. Tells of former names and yanked versions.",
     READS,
     Lookup,
-    catalog.LOOKUP_RECORD,
-    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    asks(
+        catalog.LOOKUP_RECORD,
+        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    ),
 )
 QUERY: Final = StdTool(
     "query",
@@ -57,8 +68,10 @@ QUERY: Final = StdTool(
     "pages.",
     READS,
     FindRecords,
-    catalog.QUERY_RECORDS,
-    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    asks(
+        catalog.QUERY_RECORDS,
+        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    ),
 )
 WHOIS: Final = StdTool(
     "whois",
@@ -67,8 +80,10 @@ WHOIS: Final = StdTool(
     "version.",
     READS,
     AskWhois,
-    catalog.WHOIS_RECORD,
-    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    asks(
+        catalog.WHOIS_RECORD,
+        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    ),
 )
 HISTORY: Final = StdTool(
     "history",
@@ -77,8 +92,10 @@ HISTORY: Final = StdTool(
     "code from the version before.",
     READS,
     AskHistory,
-    catalog.READ_HISTORY,
-    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    asks(
+        catalog.READ_HISTORY,
+        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    ),
 )
 FORK: Final = _change(
     "fork",
@@ -86,6 +103,15 @@ FORK: Final = _change(
     "Copy a version of a capability that you may see into a new one of your own project, to change "
     "it there.",
     ForkRecord,
+)
+MERGE: Final = StdTool(
+    "merge",
+    "Join capabilities",
+    "Make one capability of several: each gets the result of the one before, if they fit, or the "
+    "given code calls all of them. Their versions stay those of the merge.",
+    ADDS,
+    MergeSources,
+    _merge,
 )
 RENAME: Final = _change(
     "rename",
@@ -126,12 +152,13 @@ TRANSFER: Final = _change(
     CHANGES,
 )
 
-DNS: Final[Sequence[StdTool[Any, Any, Any]]] = (
+DNS: Final[Sequence[StdTool[Any]]] = (
     LOOKUP,
     QUERY,
     WHOIS,
     HISTORY,
     FORK,
+    MERGE,
     RENAME,
     TAG,
     YANK,

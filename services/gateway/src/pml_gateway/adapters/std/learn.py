@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pml_common.contracts import catalog
-from pml_gateway.adapters.std.tools import ADDS, READS, StdTool
+from pml_common.contracts.curation import SavedCapability
+from pml_gateway.adapters.std.tools import ADDS, READS, Backing, StdTool, asks
 from pml_gateway.domain.api.curation import CurateNames, LiftVariants, SaveProgram
+from pml_gateway.ports import CallOrigin
 
 CURATE: Final = StdTool(
     "curate",
@@ -14,8 +16,10 @@ CURATE: Final = StdTool(
     "capabilities differ by literals alone, and the one program that could take their place.",
     ADDS,
     CurateNames,
-    catalog.CURATE,
-    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    asks(
+        catalog.CURATE,
+        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    ),
 )
 LIFT: Final = StdTool(
     "lift",
@@ -24,19 +28,29 @@ LIFT: Final = StdTool(
     "become parameters, by default those of the capability. Nothing is stored.",
     READS,
     LiftVariants,
-    catalog.LIFT_CAPABILITY,
-    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    asks(
+        catalog.LIFT_CAPABILITY,
+        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    ),
 )
+
+
+async def _save(
+    backing: Backing, asked: SaveProgram, origin: CallOrigin, timeout_s: float
+) -> SavedCapability:
+    return await backing.composed.save(origin.caller, asked, timeout_s)
+
+
 SAVE: Final = StdTool(
     "save",
     "Save a program under a name",
     "Give a name to the program of a workflow, or to a capability, that has succeeded, as if it "
-    "were run under that name.",
+    "were run under that name; with `lift` to the one program that it and those that differ from "
+    "it by literals alone make.",
     ADDS,
     SaveProgram,
-    catalog.SAVE_CAPABILITY,
-    lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
+    _save,
 )
 
-LEARN: Final[Sequence[StdTool[Any, Any, Any]]] = (CURATE, LIFT, SAVE)
+LEARN: Final[Sequence[StdTool[Any]]] = (CURATE, LIFT, SAVE)
 """All of them."""

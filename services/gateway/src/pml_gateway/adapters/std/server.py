@@ -13,20 +13,19 @@ from typing import Any, Final
 from typing_extensions import override
 
 from pml_common.bus.errors import BusUnavailable
-from pml_common.bus.port import QueryClient
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.upstream_server import OnTools
 from pml_gateway.adapters.std.dns import DNS
 from pml_gateway.adapters.std.learn import LEARN
-from pml_gateway.adapters.std.tools import StdTool
+from pml_gateway.adapters.std.tools import Backing, StdTool
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_gateway.ports import CallOrigin, ServerStatus, ToolServers
 
 log = logging.getLogger(__name__)
 
-MODULES: Final[Mapping[str, Sequence[StdTool[Any, Any, Any]]]] = {"dns": DNS, "learn": LEARN}
+MODULES: Final[Mapping[str, Sequence[StdTool[Any]]]] = {"dns": DNS, "learn": LEARN}
 """Tools by server; the names are reserved."""
 
 _ANNOUNCE_AGAIN_S: Final = 1.0
@@ -35,8 +34,8 @@ _ANNOUNCE_AGAIN_S: Final = 1.0
 class StdServers(ToolServers):
     """The servers of the standard library; always connected."""
 
-    def __init__(self, query_client: QueryClient, since: datetime) -> None:
-        self._query_client = query_client
+    def __init__(self, backing: Backing, since: datetime) -> None:
+        self._backing = backing
         self._since = since
         self._announced = False
         self._tools = {
@@ -59,7 +58,7 @@ class StdServers(ToolServers):
             return NotSent(status="tool_error", message=message)
         try:
             async with asyncio.timeout(timeout_s):
-                return await tool.call(self._query_client, args, timeout_s, origin)
+                return await tool.call(self._backing, args, timeout_s, origin)
         except TimeoutError:
             reads = bool(tool.annotations.read_only)
             message = f"{tool_id} had no answer within {timeout_s:g} s"

@@ -1,6 +1,7 @@
-"""Tools that the gateway answers itself: arguments as a model, a query as their effect."""
+"""Tools that the gateway answers itself: arguments as a model, a query or a use case as their
+effect."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -15,7 +16,7 @@ from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinitio
 from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.input_schema import input_schema
 from pml_gateway.domain.tool_calls.repeatable import NotSent
-from pml_gateway.ports import CallOrigin
+from pml_gateway.ports import CallOrigin, ComposedPrograms
 
 A = TypeVar("A", bound=BaseModel)
 Q = TypeVar("Q", bound=Query)
@@ -29,16 +30,37 @@ a repeated request."""
 
 
 @dataclass(frozen=True)
-class StdTool(Generic[A, Q, R]):
-    """A tool whose calls become queries of their caller, built by `query`."""
+class Backing:
+    """The parts that answer calls."""
+
+    query_client: QueryClient
+    composed: ComposedPrograms
+
+
+Answer = Callable[[Backing, A, CallOrigin, float], Awaitable[Contract]]
+"""Answers a call within so many seconds. Raises QueryFailed and TimeoutError."""
+
+
+def asks(query_type: QueryType[Q, R], query: Callable[[A, CallOrigin], Q]) -> Answer[A]:
+    """Answer by the reply to a query of the caller."""
+
+    async def answer(backing: Backing, arguments: A, origin: CallOrigin, timeout_s: float) -> R:
+        asked = query(arguments, origin)
+        return await backing.query_client.request(query_type, asked, timeout=timeout_s)
+
+    return answer
+
+
+@dataclass(frozen=True)
+class StdTool(Generic[A]):
+    """A tool whose calls `answer` answers for their caller."""
 
     name: str
     title: str
     description: str
     annotations: ToolAnnotations
     arguments: type[A]
-    query_type: QueryType[Q, R]
-    query: Callable[[A, CallOrigin], Q]
+    answer: Answer[A]
 
     def definition(self, server: str) -> ToolDefinition:
         """Return the tool as a server lists it."""
@@ -52,16 +74,15 @@ class StdTool(Generic[A, Q, R]):
         )
 
     async def call(
-        self, query_client: QueryClient, args: JsonObject, timeout_s: float, origin: CallOrigin
+        self, backing: Backing, args: JsonObject, timeout_s: float, origin: CallOrigin
     ) -> ToolOutcome:
-        """Send the query and return its reply. Raises TimeoutError."""
+        """Return the answer. Raises TimeoutError."""
         try:
             arguments = self.arguments.model_validate(args)
         except ValidationError as error:
             return ToolOutcome(status="tool_error", message=_fault(error))
-        query = self.query(arguments, origin)
         try:
-            reply = await query_client.request(self.query_type, query, timeout=timeout_s)
+            reply = await self.answer(backing, arguments, origin, timeout_s)
         except NoResponder as error:
             return NotSent(status="tool_error", message=f"{error}. Nothing was changed")
         except QueryFailed as error:

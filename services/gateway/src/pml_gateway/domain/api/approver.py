@@ -10,7 +10,9 @@ from pml_gateway.domain.api.errors import Unauthorized
 PREFIX: Final = "approver:"
 """Prefix of approvers' principals; no agent's principal may have it."""
 
-_SCHEME: Final = "bearer"
+SCHEME: Final = "bearer"
+"""The scheme of the Authorization header that has the key."""
+
 _REMEDY: Final = (
     "a person decides, with the approver's key: `pml approvals show WORKFLOW`, then `pml approvals "
     "approve WORKFLOW` or `deny`, run by the user who started the stack (for a gateway elsewhere "
@@ -20,10 +22,12 @@ _REMEDY: Final = (
 
 @dataclass(frozen=True)
 class Approver:
-    """The person who decides. Only the hash of their key is known here; None disables deciding."""
+    """The person who decides. Only the hash of their key is known here; None disables deciding. An
+    admin may change any record of the scope, too."""
 
     name: str
     key_sha256: str | None
+    is_admin: bool = False
 
     @property
     def principal(self) -> str:
@@ -38,7 +42,7 @@ class Approver:
                 "PML_GATEWAY_APPROVER_KEY_SHA256, the SHA-256 of an approver's key"
             )
         scheme, _, key = (authorization or "").partition(" ")
-        if scheme.lower() != _SCHEME or not key.strip():
+        if scheme.lower() != SCHEME or not key.strip():
             raise Unauthorized(f"the approver's key is missing: {_REMEDY}")
         shown = hashlib.sha256(key.strip().encode()).hexdigest()
         if not hmac.compare_digest(shown, self.key_sha256):

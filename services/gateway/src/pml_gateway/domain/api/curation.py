@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import Field, model_validator
 
+from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.capability import WholeTag
 from pml_common.contracts.curation import (
     MAX_CURATED,
@@ -76,6 +77,13 @@ class SaveProgram(Request):
     ] = False
     version_tag: WholeTag | None = None
     change_summary: Annotated[str, Field(max_length=2000)] = ""
+    lift: Annotated[
+        bool,
+        Field(
+            description="Save the one program that it makes with those that differ from it by "
+            "literals alone: these become parameters."
+        ),
+    ] = False
 
     @model_validator(mode="after")
     def _one_program(self) -> Self:
@@ -83,14 +91,17 @@ class SaveProgram(Request):
             raise ValueError("give either workflow_id or capability")
         return self
 
-    def query(self, scope: Scope, principal: str) -> SaveCapability:
-        """Build the query to the registry."""
+    def query(
+        self, scope: Scope, principal: str, lifted: ExecutionAnalyzed | None = None
+    ) -> SaveCapability:
+        """Build the query to the registry; `lifted` is the analysis of the lifted program."""
         return SaveCapability(
             scope=scope,
             principal=principal,
             name=self.name,
             workflow_id=self.workflow_id,
             reference=self.capability,
+            lifted=lifted,
             update=self.update,
             version_tag=self.version_tag,
             change_summary=self.change_summary,

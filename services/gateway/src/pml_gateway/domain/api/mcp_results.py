@@ -24,14 +24,20 @@ def execute_result(response: ExecuteResponse) -> JsonObject:
 def tool_call_result(tool: ToolDefinition, answer: ToolOutcome | ExecuteResponse) -> JsonObject:
     """Build the result of an upstream tool: its own result, or the reason why there is none. An
     ExecuteResponse means that the call was made by a program."""
-    structured = has_structured_result(tool)
+    return answer_result(tool.tool_id, answer, structured=has_structured_result(tool))
+
+
+def answer_result(
+    tool_id: str, answer: ToolOutcome | ExecuteResponse, *, structured: bool
+) -> JsonObject:
+    """Build the result of a call: the tool's own result, or the reason why there is none."""
     if isinstance(answer, ToolOutcome):
         if answer.status == "ok":
             return result_of(answer.result, structured=structured)
         return error_result(answer.message or answer.status)
     if answer.status == "success":
         return result_of(answer.result, structured=structured)
-    return error_result(f"{tool.tool_id}: {_reason(answer)}", _whole(answer))
+    return error_result(f"{tool_id}: {_reason(answer)}", _whole(answer))
 
 
 def listed_capabilities(page: RecordPage) -> JsonObject:

@@ -29,6 +29,7 @@ from pml_common.contracts.dns import (
     WhoisRecord,
     Yank,
 )
+from pml_common.contracts.merging import MAX_SOURCES, PlanMerge
 from pml_common.contracts.references import parse_reference
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.api.api import NewName, Request
@@ -163,6 +164,29 @@ class ForkRecord(Request):
             request_id=request_id,
             reference=self.source,
             change=Fork(name=self.name),
+        )
+
+
+class MergeSources(Request):
+    """Make one capability of several, which are called in order."""
+
+    sources: Annotated[tuple[Named, ...], Field(min_length=2, max_length=MAX_SOURCES)]
+    name: NewName = Field(description="Name of the new record: namespace:action.")
+    code: Annotated[str, StringConstraints(min_length=1)] | None = Field(
+        default=None,
+        description="TypeScript that calls all of them, as the body of an async function; without "
+        "it each gets the result of the one before.",
+    )
+
+    def query(self, scope: Scope, principal: str, request_id: UUID) -> PlanMerge:
+        """Build the query to the registry."""
+        return PlanMerge(
+            scope=scope,
+            principal=principal,
+            request_id=request_id,
+            name=self.name,
+            sources=self.sources,
+            code=self.code,
         )
 
 

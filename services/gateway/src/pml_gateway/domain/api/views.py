@@ -113,9 +113,11 @@ class WorkflowView(WorkflowSummary):
 
 
 class ToolList(Contract):
-    """The tools of all connected servers, in the order of their ids."""
+    """The tools of all connected servers, in the order of their ids. `notices` say what is missing
+    of them now."""
 
     tools: tuple[ToolDefinition, ...]
+    notices: tuple[str, ...] = ()
 
 
 class ServerView(Contract):

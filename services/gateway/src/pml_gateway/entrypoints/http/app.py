@@ -27,12 +27,12 @@ from pml_gateway.entrypoints.http.events import EventStreams, event_routes
 from pml_gateway.entrypoints.http.graph import graph_routes
 from pml_gateway.entrypoints.http.guard import Guard
 from pml_gateway.entrypoints.http.health import health_routes
-from pml_gateway.entrypoints.http.routing import approver_of, caller_of
+from pml_gateway.entrypoints.http.routing import approver_of, caller_of, caller_or_approver_of
 from pml_gateway.entrypoints.http.servers import server_routes
 from pml_gateway.entrypoints.http.tools import tool_routes
 from pml_gateway.entrypoints.http.traces import trace_routes
 from pml_gateway.entrypoints.http.workflows import cancel_routes, workflow_routes
-from pml_gateway.ports import Approvers, KnownTools, WorkflowStore
+from pml_gateway.ports import Approvers, ComposedPrograms, KnownTools, WorkflowStore
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class UseCases:
     tools: KnownTools
     acceptance: Acceptance
     query_client: QueryClient
+    composed: ComposedPrograms
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,10 @@ def rest_app(
         capability_routes(query_client, use_cases.cache, caller),
         dependency_routes(query_client, caller),
         graph_routes(query_client, caller),
-        dns_routes(query_client, caller),
-        dns_change_routes(query_client, caller),
+        dns_routes(query_client, caller_or_approver_of(callers)),
+        dns_change_routes(query_client, use_cases.composed, caller_or_approver_of(callers)),
         trace_routes(query_client, caller),
-        tool_routes(agents, caller),
+        tool_routes(agents, bus, caller),
         server_routes(tools, use_cases.acceptance, caller, approver_of(callers)),
         health_routes(health.checks, tools, health.policy_fault, health.readiness),
         docs_routes(),

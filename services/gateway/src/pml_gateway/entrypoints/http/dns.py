@@ -1,13 +1,20 @@
 """GET /api/dns/lookup, whois, records and history; POST /api/dns/fork and the other changes."""
 
-from typing import Annotated
+from typing import Annotated, Final, TypeVar
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Depends, Header, Query
 
 from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog, ids
-from pml_common.contracts.dns import ChangedRecord, History, RecordPage, ResolvedName, Whois
+from pml_common.contracts.dns import (
+    ChangedRecord,
+    DnsQuery,
+    History,
+    RecordPage,
+    ResolvedName,
+    Whois,
+)
 from pml_gateway.domain.api.api import IdempotencyKey
 from pml_gateway.domain.api.records import (
     AnyChange,
@@ -17,14 +24,26 @@ from pml_gateway.domain.api.records import (
     FindRecords,
     ForkRecord,
     Lookup,
+    MergeSources,
     RenameRecord,
     TagRecord,
     TransferRecord,
     UnyankVersion,
     YankVersion,
 )
-from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, api_router
-from pml_gateway.ports import Caller
+from pml_gateway.entrypoints.http.routing import (
+    CONFLICT,
+    NOT_APPROVER,
+    NOT_FOUND,
+    CallerOf,
+    api_router,
+)
+from pml_gateway.ports import Caller, ComposedPrograms
+
+Q = TypeVar("Q", bound=DnsQuery)
+
+READING: Final = {**NOT_APPROVER, **NOT_FOUND}
+_MERGE_TIMEOUT_S: Final = 30.0
 
 Key = Annotated[
     IdempotencyKey | None,
@@ -40,51 +59,54 @@ def dns_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
     """Routes that read capability records, their versions and their changes."""
     router = api_router("dns")
 
-    @router.get("/dns/lookup", operation_id="lookup_record", responses=NOT_FOUND)
+    @router.get("/dns/lookup", operation_id="lookup_record", responses=READING)
     async def lookup(
         caller: Annotated[Caller, Depends(caller_of)], asked: Annotated[Lookup, Query()]
     ) -> ResolvedName:
         """Resolve a name to a record and its version: in the caller's project, then in its
         organisation, then among public records."""
-        query = asked.query(caller.scope, caller.principal)
+        query = _of(caller, asked.query(caller.scope, caller.principal))
         return await query_client.request(catalog.LOOKUP_RECORD, query)
 
-    @router.get("/dns/whois", operation_id="whois_record", responses=NOT_FOUND)
+    @router.get("/dns/whois", operation_id="whois_record", responses=READING)
     async def whois(
         caller: Annotated[Caller, Depends(caller_of)], asked: Annotated[AskWhois, Query()]
     ) -> Whois:
         """Return all that is known of a record: owner, origin, use, and every version."""
-        query = asked.query(caller.scope, caller.principal)
+        query = _of(caller, asked.query(caller.scope, caller.principal))
         return await query_client.request(catalog.WHOIS_RECORD, query)
 
-    @router.get("/dns/records", operation_id="query_records")
+    @router.get("/dns/records", operation_id="query_records", responses=NOT_APPROVER)
     async def records(
         caller: Annotated[Caller, Depends(caller_of)], asked: Annotated[FindRecords, Query()]
     ) -> RecordPage:
         """Find records; one must match every filter, and have all tags. In a pattern `*` stands
         for any text and `?` for any character."""
-        query = asked.query(caller.scope, caller.principal)
+        query = _of(caller, asked.query(caller.scope, caller.principal))
         return await query_client.request(catalog.QUERY_RECORDS, query)
 
-    @router.get("/dns/history", operation_id="read_record_history", responses=NOT_FOUND)
+    @router.get("/dns/history", operation_id="read_record_history", responses=READING)
     async def history(
         caller: Annotated[Caller, Depends(caller_of)], asked: Annotated[AskHistory, Query()]
     ) -> History:
         """Return the changes of a record, the newest first; a new version's with the diff of its
         code from the version before."""
-        query = asked.query(caller.scope, caller.principal)
+        query = _of(caller, asked.query(caller.scope, caller.principal))
         return await query_client.request(catalog.READ_HISTORY, query)
 
     return router
 
 
-def dns_change_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
-    """Routes that change capability records. A record is changed by its owner alone."""
+def dns_change_routes(
+    query_client: QueryClient, composed: ComposedPrograms, caller_of: CallerOf
+) -> APIRouter:
+    """Routes that change capability records. A record is changed by its owner, or an admin."""
     router = api_router("dns")
-    responses = {**NOT_FOUND, **CONFLICT}
+    responses = {**NOT_APPROVER, **NOT_FOUND, **CONFLICT}
 
     async def changed(caller: Caller, asked: AnyChange, key: str | None) -> ChangedRecord:
-        query = asked.query(caller.scope, caller.principal, _request_id(caller, asked, key))
+        request_id = _request_id(caller, asked, key)
+        query = _of(caller, asked.query(caller.scope, caller.principal, request_id))
         return await query_client.request(catalog.CHANGE_RECORD, query)
 
     @router.post("/dns/fork", operation_id="fork_record", responses=responses)
@@ -94,6 +116,15 @@ def dns_change_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRout
         """Copy the version that `source` selects into a new record of the caller's project, and
         return that."""
         return await changed(caller, body, key)
+
+    @router.post("/dns/merge", operation_id="merge_records", responses=responses)
+    async def merge(
+        body: MergeSources, caller: Annotated[Caller, Depends(caller_of)], key: Key = None
+    ) -> ChangedRecord:
+        """Make one capability of `sources`, in the versions that they mean now: each gets the
+        result of the one before, or `code` calls them. It is offered once a run has succeeded."""
+        request_id = _request_id(caller, body, key)
+        return await composed.merge(caller, body, request_id, _MERGE_TIMEOUT_S)
 
     @router.post("/dns/rename", operation_id="rename_record", responses=responses)
     async def rename(
@@ -142,7 +173,12 @@ def dns_change_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRout
     return router
 
 
-def _request_id(caller: Caller, asked: AnyChange, key: str | None) -> UUID:
+def _of(caller: Caller, query: Q) -> Q:
+    """Return the query with the role of its caller."""
+    return query.model_copy(update={"is_admin": caller.is_admin})
+
+
+def _request_id(caller: Caller, asked: AnyChange | MergeSources, key: str | None) -> UUID:
     """Return the id of a request; a key counts for its caller and for this request alone: another
     one under it is no repetition, and must not be answered as if it were made."""
     if key is None:

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from typing_extensions import override
 
+from pml_gateway.domain.api.approver import SCHEME
 from pml_gateway.entrypoints.http.errors import ErrorResponse
 from pml_gateway.ports import Approvers, Caller, Callers
 
@@ -105,6 +106,20 @@ def approver_of(callers: Approvers) -> CallerOf:
         request: Request, _: Annotated[object, Security(APPROVERS_KEY)] = None
     ) -> Caller:
         return await callers.approver(request.headers)
+
+    return identify
+
+
+def caller_or_approver_of(callers: Approvers) -> CallerOf:
+    """Build a dependency that identifies the approver by their key, anybody else as `caller_of`. A
+    wrong key is refused: its holder means to be somebody."""
+
+    async def identify(
+        request: Request, _: Annotated[object, Security(APPROVERS_KEY)] = None
+    ) -> Caller:
+        scheme = request.headers.get("authorization", "").partition(" ")[0]
+        shown = scheme.lower() == SCHEME
+        return await (callers.approver if shown else callers.identify)(request.headers)
 
     return identify
 

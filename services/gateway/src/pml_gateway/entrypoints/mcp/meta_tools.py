@@ -1,5 +1,5 @@
-"""The tools that PML itself offers over MCP: `pml_execute`, `pml_discover` and
-`pml_list_capabilities`.
+"""The tools that PML itself offers over MCP: `pml_execute`, `pml_discover`,
+`pml_list_capabilities` and `pml_curate_capabilities`.
 
 To add one, write its arguments model, its handler and its MetaTool here, and list it in META_TOOLS.
 """
@@ -16,10 +16,11 @@ from pml_common.contracts.dns import Cursor, Glob, QueryRecords
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteRequest, Intent, Request
+from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.input_schema import input_schema
-from pml_gateway.domain.api.mcp_results import execute_result, listed_capabilities
+from pml_gateway.domain.api.mcp_results import answer_result, execute_result, listed_capabilities
 from pml_gateway.domain.tool_calls.tool_result import result_of
 from pml_gateway.ports import AgentApi, Caller
 
@@ -173,7 +174,31 @@ they are for.""",
     handler=_list,
 )
 
+
+async def _curate(agent: AgentApi, caller: Caller, request: CurateNames) -> JsonObject:
+    answer = await agent.curate(caller.scope, caller.principal, request)
+    return answer_result("pml_curate_capabilities", answer, structured=True)
+
+
+PML_CURATE_CAPABILITIES: Final = MetaTool(
+    name="pml_curate_capabilities",
+    title="Name capabilities",
+    description="""\
+Name the capabilities of this project that have no name: `suggest` names, each with reasons and a
+confidence; `apply` the `names` that you choose; `auto`: give those of at least `min_confidence`.
+
+To give names needs a person's approval, unless the policy allows `learn:curate`. A name that is
+held is never given. `merges` are capabilities that differ by literals alone: learn:save with `lift`
+makes one of them.""",
+    annotations=ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    ),
+    arguments=CurateNames,
+    handler=_curate,
+)
+
 META_TOOLS: Final[Mapping[str, MetaTool[Any]]] = {
-    tool.name: tool for tool in (PML_EXECUTE, PML_DISCOVER, PML_LIST_CAPABILITIES)
+    tool.name: tool
+    for tool in (PML_EXECUTE, PML_DISCOVER, PML_LIST_CAPABILITIES, PML_CURATE_CAPABILITIES)
 }
 """All of them by name, in the order in which they are listed."""

@@ -18,6 +18,7 @@ from pml_common.contracts.dns import (
 )
 from pml_registry.application.record_service import RecordService
 from pml_registry.application.resolution import Resolution
+from pml_registry.application.version_checks import VersionChecks
 from pml_registry.domain.cursors import (
     BadCursor,
     decode_after,
@@ -26,6 +27,7 @@ from pml_registry.domain.cursors import (
     encode_sequence,
 )
 from pml_registry.domain.history import history_entry
+from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.records import RecordStore
 
@@ -49,18 +51,20 @@ async def on_lookup_record(query: LookupRecord, resolution: Resolution) -> Resol
 
 
 async def on_whois_record(
-    query: WhoisRecord, resolution: Resolution, records: RecordStore
+    query: WhoisRecord, resolution: Resolution, records: RecordStore, checks: VersionChecks
 ) -> Whois:
     """Return all that is known of a record. Raises QueryFailed `not_found` or `invalid`."""
     meant = await resolution.resolve(_viewer(query), query.reference)
     record = meant.record
-    versions = tuple(await records.versions_of(record.scope, record.record_id))
+    stored = await records.versions_of(record.scope, record.record_id)
+    versions = tuple(_verified(summary, version, checks) for summary, version in stored)
     return Whois(
         fqdn=record.fqdn,
         found_in=meant.located.place,
         record=record,
         usage=_total(versions),
         versions=versions,
+        merged_from=await records.merged_from(record.scope, record.record_id),
         notices=record.notices,
     )
 
@@ -109,6 +113,15 @@ async def on_change_record(query: ChangeRecord, service: RecordService) -> Chang
     after, changed = await service.change(_viewer(query), query)
     record = after.record
     return ChangedRecord(fqdn=record.fqdn, record=record, changed=changed, notices=record.notices)
+
+
+def _verified(
+    summary: VersionSummary, version: StoredVersion, checks: VersionChecks
+) -> VersionSummary:
+    """Say of a version whether it is verified."""
+    streak = summary.usage.success_streak
+    verified = checks.refusal(version) is None and checks.is_verified(version, streak)
+    return summary.model_copy(update={"verified": verified})
 
 
 def _viewer(query: DnsQuery) -> Viewer:

@@ -34,9 +34,10 @@ async def on_save_capability(query: SaveCapability, saving: Saving) -> SavedCapa
     QueryFailed: `not_found`; `conflict` where another has the name, or the program has not
     succeeded; `invalid` where it is no name, or the analysis is not of the lifted program."""
     record = await _source(query, saving)
-    behaviour = record.capability_id
+    behaviour, parameters = record.capability_id, tuple[str, ...]()
     if query.lifted is not None:
-        behaviour = await _store_lifted(viewer_of(query), query.lifted, record, saving)
+        parameters = await _store_lifted(viewer_of(query), query.lifted, record, saving)
+        behaviour = query.lifted.capability.capability_id
     wish = _wish(query, behaviour)
     naming = saving.curator.naming
     decided = await naming.reserve(query.scope, wish)
@@ -46,7 +47,7 @@ async def on_save_capability(query: SaveCapability, saving: Saving) -> SavedCapa
         await naming.settle(query.scope, wish.workflow_id, succeeded=True)
     if query.lifted is not None:
         await saving.curator.store.hand_over(query.scope, record.capability_id, behaviour)
-    return _saved(wish, decided)
+    return _saved(wish, decided).model_copy(update={"parameters": parameters})
 
 
 async def _source(query: SaveCapability, saving: Saving) -> CapabilityRecord:
@@ -73,8 +74,9 @@ async def _program_of(query: SaveCapability, workflow_id: UUID, saving: Saving) 
 
 async def _store_lifted(
     viewer: Viewer, analysis: ExecutionAnalyzed, record: CapabilityRecord, saving: Saving
-) -> UUID:
-    """Store the behaviour of a lifted program, if its analysis is of what the variants make."""
+) -> tuple[str, ...]:
+    """Store the behaviour of a lifted program, if its analysis is of what the variants make; return
+    its new parameters."""
     try:
         merge = await saving.curator.lift(viewer, record.capability_id)
     except NotLiftable as reason:
@@ -94,7 +96,7 @@ async def _store_lifted(
     for facts in handled.facts.values():
         for fact in facts:
             await saving.curator.naming.publish(fact)
-    return analysis.capability.capability_id
+    return tuple(merge.lifted.parameters)
 
 
 def _wish(query: SaveCapability, behaviour: UUID) -> Wish:

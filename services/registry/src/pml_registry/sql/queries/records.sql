@@ -63,9 +63,10 @@ LIMIT 1
 
 -- name: summaries-of-versions
 SELECT
-    version.number, version.tag, version.pattern_id, pattern.code_hash, version.change_summary,
-    version.created_by, version.created_at, version.yanked_reason, usage.usage_count,
-    usage.success_count, usage.mean_duration_ms
+    org, project, version.record_id, version.number, version.tag, pattern_id, pattern.code,
+    pattern.code_hash, version.change_summary, version.created_by, version.created_at,
+    version.yanked_reason, version.signature, version.key_id, version.signed_at, usage.usage_count,
+    usage.success_count, usage.success_streak, usage.mean_duration_ms
 FROM capability_versions version
 JOIN workflow_pattern pattern USING (org, project, pattern_id)
 JOIN capability_usage usage USING (org, project, pattern_id)
@@ -144,8 +145,12 @@ LEFT JOIN page ON true
 ORDER BY page.rank, page.name COLLATE "C", page.record_id
 
 -- name: read-history
-SELECT change.*, before.code AS code_before, after.code AS code_after
+SELECT
+    change.*, before.code AS code_before, after.code AS code_after, signed.key_id, signed.signed_at
 FROM capability_changes change
+LEFT JOIN capability_versions signed
+    ON signed.org = $1 AND signed.project = $2 AND signed.record_id = $3
+    AND signed.number = change.version
 LEFT JOIN capability_versions former
     ON change.change = 'versioned' AND former.org = $1 AND former.project = $2
     AND former.record_id = $3 AND former.number = change.version - 1
@@ -262,6 +267,13 @@ WITH shown AS (
 INSERT INTO capability_versions (org, project, record_id, number, pattern_id, created_by)
 SELECT org, project, record_id, 1, $9, $4
 FROM made
+
+-- name: merged-from
+SELECT details ->> 'merged_from'
+FROM capability_changes
+WHERE org = $1 AND project = $2 AND record_id = $3 AND details ? 'merged_from'
+ORDER BY sequence
+LIMIT 1
 
 -- name: set-origin
 UPDATE capability_records

@@ -235,7 +235,7 @@ async def test_a_program_is_saved_with_its_literals_made_parameters(harness: Sta
     for note in ("dnsv-one", "dnsv-two"):
         answer = await harness.execute(f"return await mcp.counting.peek({{ path: '{note}' }});")
         assert answer["status"] == "success", answer
-        ids.append(answer["capabilityId"])
+        ids.append(str(answer["capabilityId"]))
 
     async def listed() -> bool:
         found = await harness.http.get(f"/api/capabilities/{ids[1]}")

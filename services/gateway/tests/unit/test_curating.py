@@ -9,19 +9,16 @@ from pml_common.contracts import catalog
 from pml_common.contracts.curation import Curate
 from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
-from pml_gateway.adapters.std.server import StdServers
-from pml_gateway.adapters.std.tools import Backing
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.agents import Agents
-from pml_gateway.application.composing import Composing
 from pml_gateway.application.execute import Execution
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.entrypoints.mcp.meta_tools import PML_CURATE_CAPABILITIES
 from pml_gateway.ports import Caller
-from services.gateway.tests.support.builders import AT, SCOPE
+from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.dns import FakeDns, example
+from services.gateway.tests.support.std import std_servers
 
 NAMES: JsonObject = {
     "mode": "apply",
@@ -49,8 +46,7 @@ async def curated(
     bus, executed, present = MemoryBus(), Executed(), policy or Policy()
     dns = FakeDns(bus)
     await dns.start()
-    composed = Composing(bus, MemoryWorkflowStore(), lambda _: present, lambda: AT)
-    tools = ToolRouter([StdServers(Backing(bus, composed), AT)])
+    tools = ToolRouter([std_servers(bus)])
     agents = Agents(cast("Execution", executed), bus, tools, lambda _: present, 5.0)
     result = await PML_CURATE_CAPABILITIES.call(agents, Caller(SCOPE, "mira"), args)
     return result, dns, executed

@@ -7,12 +7,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from jsonschema import Draft202012Validator
-from typing_extensions import override
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable, QueryErrorCode, QueryFailed
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog
 from pml_common.contracts.catalog import QueryType
 from pml_common.contracts.curation import Curate, LiftCapability, NameChoice, SaveCapability
@@ -36,28 +34,20 @@ from pml_common.contracts.dns import (
 )
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.std import server as std_server
-from pml_gateway.adapters.std.server import MODULES, StdServers
-from pml_gateway.adapters.std.tools import Backing
-from pml_gateway.application.composing import Composing
+from pml_gateway.adapters.std.server import MODULES
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_gateway.ports import Caller, CallOrigin
-from services.gateway.tests.support.builders import AT, READ, SCOPE, WRITE, workflow
+from services.gateway.tests.support.builders import READ, SCOPE, WRITE, workflow
 from services.gateway.tests.support.calling import call, running, tool_calls
 from services.gateway.tests.support.dns import FakeDns, example
 from services.gateway.tests.support.harness import FakeServers
+from services.gateway.tests.support.std import Silent, std_servers
 
 KEY = UUID(int=7)
 READING = {"lookup", "query", "whois", "history"}
 NAMED: JsonObject = {"name": "fs:read@2"}
 CALLER: dict[str, Any] = {"scope": SCOPE, "principal": "mira"}
-
-
-def std_servers(client: QueryClient) -> StdServers:
-    """The servers of the standard library, with a registry and an analyzer behind `client`."""
-    composed = Composing(client, MemoryWorkflowStore(), lambda scope: Policy(), lambda: AT)
-    return StdServers(Backing(client, composed), AT)
 
 
 def origin(key: UUID = KEY) -> CallOrigin:
@@ -263,16 +253,8 @@ async def test_without_a_registry_nothing_was_sent() -> None:
     assert "Nothing was changed" in (outcome.message or "")
 
 
-class _Silent(QueryClient):
-    """Never answers, whatever the timeout."""
-
-    @override
-    async def request(self, query_type: object, query: object, *, timeout: float = 5.0) -> Any:
-        await asyncio.Event().wait()
-
-
 async def test_a_call_ends_within_its_time() -> None:
-    servers = std_servers(_Silent())
+    servers = std_servers(Silent())
     assert (await servers.call("dns:lookup", NAMED, 0.01, origin())).status == "timeout"
     assert (await servers.call("dns:unyank", NAMED, 0.01, origin())).status == "unknown"
 

@@ -116,8 +116,8 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         changes = GraphChanges(graphs, bus.publish)
         provides = Provides(graph_rows, changes)
         await _serve_queries(bus, pool, resolution, tools, embedder, dependencies)
-        await _serve_records(bus, service, checks)
-        await _serve_merges(bus, Merging(service, tools, embedder, CodeHashes()))
+        merging = Merging(service, tools, embedder, CodeHashes())
+        await _serve_records(bus, merging, checks)
         await _serve_naming(bus, naming, capabilities, embedder)
         curator = Curator(
             PostgresCurationStore(pool), naming, CodeHashes(), _name_model(settings), bus.now
@@ -179,9 +179,9 @@ async def _serve_queries(
     await bus.serve(catalog.DISCOVER, map_unavailable(discover_needs, unavailable))
 
 
-async def _serve_records(bus: Bus, service: RecordService, checks: VersionChecks) -> None:
-    unavailable, resolution = partial(QueryFailed, "unavailable"), service.resolution
-    records = service.records
+async def _serve_records(bus: Bus, merging: Merging, checks: VersionChecks) -> None:
+    unavailable, service = partial(QueryFailed, "unavailable"), merging.service
+    resolution, records = service.resolution, service.records
     lookup = partial(on_lookup_record, resolution=resolution)
     await bus.serve(catalog.LOOKUP_RECORD, map_unavailable(lookup, unavailable))
     whois = partial(on_whois_record, resolution=resolution, records=records, checks=checks)
@@ -192,6 +192,10 @@ async def _serve_records(bus: Bus, service: RecordService, checks: VersionChecks
     await bus.serve(catalog.READ_HISTORY, map_unavailable(history, unavailable))
     change = partial(on_change_record, service=service)
     await bus.serve(catalog.CHANGE_RECORD, map_unavailable(change, unavailable))
+    plan = partial(on_plan_merge, merging=merging)
+    await bus.serve(catalog.PLAN_MERGE, map_unavailable(plan, unavailable))
+    merge = partial(on_merge_capabilities, merging=merging)
+    await bus.serve(catalog.MERGE_CAPABILITIES, map_unavailable(merge, unavailable))
 
 
 async def _serve_naming(
@@ -252,14 +256,6 @@ def _name_model(settings: RegistrySettings) -> NameModel | None:
         None if key is None else key.get_secret_value(),
         timeout_s=settings.registry_curation_timeout_s,
     )
-
-
-async def _serve_merges(bus: Bus, merging: Merging) -> None:
-    unavailable = partial(QueryFailed, "unavailable")
-    plan = partial(on_plan_merge, merging=merging)
-    await bus.serve(catalog.PLAN_MERGE, map_unavailable(plan, unavailable))
-    merge = partial(on_merge_capabilities, merging=merging)
-    await bus.serve(catalog.MERGE_CAPABILITIES, map_unavailable(merge, unavailable))
 
 
 async def _serve_curation(

@@ -7,15 +7,12 @@ import pytest
 
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.contracts.analyzer import ExecutionAnalyzed
-from pml_common.contracts.dns import Fork, Yank
 from pml_common.contracts.gateway import WorkflowOutcome
 from pml_registry.domain.reservations import LAPSES_AFTER
-from pml_registry.domain.visibility import Viewer
 from services.registry.tests.support.builders import (
     ELSEWHERE,
     HASH,
     OTHER_HASH,
-    SCOPE,
     SIMILAR_HASH,
     UNNAMED,
     analysed,
@@ -187,30 +184,6 @@ async def test_an_old_version_sent_again_is_a_use_of_it(registry: StoreDriver) -
     await registry.settle(second)
     used = await registry.reserve("fs:ensure", analysed())
     assert (used.purpose, used.version) == ("use", 1)
-
-
-async def test_an_old_version_gets_no_name_that_would_lead_to_other_code(
-    registry: StoreDriver,
-) -> None:
-    await registry.named("fs:ensure", analysed())
-    second = analysed(OTHER_HASH)
-    await registry.reserve("fs:ensure", second, update=True)
-    await registry.settle(second)
-    why = await refusal(registry, "fs:make", analysed())
-    assert "this code is fs:ensure@1 " in why
-    assert "lead to its version 2: run it as fs:ensure@1, or fork fs:ensure@1 as fs:make" in why
-    await registry.change("fs:ensure@2", Yank(reason="wrong"))
-    await registry.named("fs:make", analysed())
-    assert (await registry.resolve("fs:make")).version == 1
-
-
-async def test_code_in_several_records_gets_one_more_name_from_each_owner(
-    registry: StoreDriver,
-) -> None:
-    await registry.named("fs:ensure", analysed())
-    await registry.change("fs:ensure", Fork(name="fs:mine"), Viewer(SCOPE, "bob"))
-    await registry.named("fs:make", analysed().model_copy(update={"principal": "bob"}))
-    assert (await registry.resolve("fs:make")).name == "fs:mine"
 
 
 async def test_only_the_owner_makes_a_version(registry: StoreDriver) -> None:

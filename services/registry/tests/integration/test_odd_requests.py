@@ -10,10 +10,10 @@ import pytest
 from typing_extensions import override
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.contracts.dns import Rename, SetVisibility, Transfer, Yank
+from pml_common.contracts.dns import Fork, Rename, SetVisibility, Transfer, Yank
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import Embedded, Embedder
-from services.registry.tests.support.builders import AUTHOR, SCOPE
+from services.registry.tests.support.builders import AUTHOR, OTHER_HASH, SCOPE, analysed
 from services.registry.tests.support.store_driver import StoreDriver
 
 COLLEAGUE = Viewer(SCOPE, "agent-8")
@@ -111,3 +111,31 @@ async def test_the_latest_version_is_found_by_a_new_name_whichever_is_named(
     known.service = replace(known.service, embedder=listening)
     await known.change("fs:ensure@1", Rename(name="fs:assure"))
     assert ["make sure" in text for text in listening.heard] == [True]
+
+
+async def test_an_old_version_gets_no_name_that_would_lead_to_other_code(
+    registry: StoreDriver,
+) -> None:
+    await registry.named("fs:ensure", analysed())
+    second = analysed(OTHER_HASH)
+    await registry.reserve("fs:ensure", second, update=True)
+    await registry.settle(second)
+    with pytest.raises(
+        QueryFailed, match=r"this code is fs:ensure@1 .* lead to its version 2"
+    ) as no:
+        await registry.reserve("fs:make", analysed())
+    assert no.value.message.endswith("run it as fs:ensure@1, or fork fs:ensure@1 as fs:make")
+    await registry.change("fs:ensure@2", Yank(reason="wrong"))
+    await registry.named("fs:make", analysed())
+    assert (await registry.resolve("fs:make")).version == 1
+
+
+async def test_code_in_several_records_gets_one_more_name_from_each_owner(
+    registry: StoreDriver,
+) -> None:
+    await registry.named("fs:ensure", analysed())
+    await registry.change("fs:ensure", Fork(name="fs:mine"), COLLEAGUE)
+    await registry.named(
+        "fs:make", analysed().model_copy(update={"principal": COLLEAGUE.principal})
+    )
+    assert (await registry.resolve("fs:make")).name == "fs:mine"

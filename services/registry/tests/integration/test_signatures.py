@@ -79,28 +79,6 @@ async def test_each_version_is_signed_when_it_is_made(
     assert await stores.signatures.others(stores.checks.signing.key_id, None, 10) == []
 
 
-async def test_whois_and_history_say_who_signed_each_version_when_and_if_it_is_verified(
-    registry: StoreDriver, stores: Stores
-) -> None:
-    first, second = await two_versions(registry)
-    await registry.learned(learning_update(VERIFIED_RUNS, code_hash=HASH))
-    newest, oldest = (await registry.whois("fs:ensure")).versions
-    assert (newest.signature, oldest.signature) == (second.signature, first.signature)
-    assert {newest.key_id, oldest.key_id} == {stores.checks.signing.key_id}
-    assert (newest.verified, oldest.verified) == (False, True)
-    assert oldest.signed_at is not None
-    assert newest.signed_at is not None
-    assert newest.signed_at >= newest.created_at >= oldest.signed_at
-    versioned, *_, created = (await registry.history("fs:ensure")).entries
-    assert (versioned.key_id, versioned.signed_at) == (newest.key_id, newest.signed_at)
-    assert (created.key_id, created.signed_at) == (oldest.key_id, oldest.signed_at)
-    await change_code(stores, first, second)
-    assert [each.verified for each in (await registry.whois("fs:ensure")).versions] == [
-        False,
-        False,
-    ]
-
-
 async def test_a_name_given_twice_is_signed_once(registry: StoreDriver) -> None:
     await registry.named("fs:ensure", analysed())
     second = analysed(OTHER_HASH)

@@ -1,4 +1,4 @@
-"""What results showed of tools without an output schema, as the registry has it."""
+"""Learned outputs of tools without an output schema, as the registry has them."""
 
 import logging
 from collections.abc import Sequence

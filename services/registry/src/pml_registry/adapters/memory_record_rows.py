@@ -4,10 +4,16 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from pml_common.contracts.callable_names import callable_name
-from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.capability import CapabilityRecord, Usage
 from pml_common.contracts.dns import QueryRecords, RecordSummary, VersionSummary
 from pml_common.contracts.scope import Scope
-from pml_registry.adapters.memory_tables import BehaviourRow, ChangeRow, RecordRow, VersionRow
+from pml_registry.adapters.memory_tables import (
+    BehaviourRow,
+    ChangeRow,
+    MemoryTables,
+    RecordRow,
+    VersionRow,
+)
 from pml_registry.domain.cursors import After
 from pml_registry.domain.globs import matches
 from pml_registry.domain.record_changes import RecordState, StoredChange
@@ -123,4 +129,58 @@ def stored_change(sequence: int, row: ChangeRow, version: VersionRow) -> StoredC
         details=row.details,
         key_id=None if version.signature is None else version.signature.key_id,
         signed_at=version.signed_at,
+    )
+
+
+def record_summary(
+    tables: MemoryTables, scope: Scope, row: RecordRow, record: CapabilityRecord
+) -> RecordSummary:
+    """A record in a list, with the use of all its versions."""
+    usages = [tables.behaviours[scope, behaviour].record.usage for behaviour in {*row.behaviours}]
+    count = sum(usage.count for usage in usages)
+    weighed = sum(usage.count * usage.mean_duration_ms for usage in usages)
+    return RecordSummary(
+        record_id=row.record_id,
+        fqdn=record.fqdn,
+        name=row.name,
+        scope=scope,
+        owner=row.owner,
+        visibility=row.visibility,
+        tags=row.tags,
+        version=row.latest,
+        version_tag=record.version_tag,
+        capability_id=record.capability_id,
+        description=record.description,
+        listed=record.listed,
+        usage=Usage(
+            count=count,
+            success_count=sum(usage.success_count for usage in usages),
+            mean_duration_ms=weighed / (count or 1),
+        ),
+        created_by=row.versions[0].created_by,
+        created_at=row.versions[0].created_at,
+        updated_at=record.updated_at,
+    )
+
+
+def codes_of(
+    tables: MemoryTables, scope: Scope, record_id: UUID, change: ChangeRow
+) -> Sequence[str]:
+    """The codes before and after a change that made a version."""
+    if change.change != "versioned":
+        return ()
+    versions = tables.records[scope, record_id].versions
+    pair = versions[change.version - 2].behaviour, change.behaviour
+    return [tables.behaviours[scope, behaviour].record.code for behaviour in pair]
+
+
+def made_by(tables: MemoryTables, scope: Scope, request_id: UUID) -> UUID | None:
+    """The record that a request has changed or made."""
+    return next(
+        (
+            record_id
+            for (where, record_id), rows in tables.changes.items()
+            if where == scope and any(row.request_id == request_id for row in rows)
+        ),
+        None,
     )

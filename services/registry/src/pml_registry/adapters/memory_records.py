@@ -8,7 +8,7 @@ from uuid import UUID
 from typing_extensions import override
 
 from pml_common.contracts import ids
-from pml_common.contracts.capability import CapabilityRecord, Usage
+from pml_common.contracts.capability import Usage
 from pml_common.contracts.dns import QueryRecords, RecordSummary, VersionSummary
 from pml_common.contracts.references import Fqdn, ScopedName
 from pml_common.contracts.registry import CapabilityChanged
@@ -17,18 +17,20 @@ from pml_common.contracts.tool import JsonObject
 from pml_registry.adapters.memory_names import MemoryNameStore
 from pml_registry.adapters.memory_record_rows import (
     callable_names,
+    codes_of,
     is_match,
     located,
     located_by_id,
+    made_by,
     order_of,
     rank_of,
+    record_summary,
     state_of,
     stored_change,
     version_summary,
 )
 from pml_registry.adapters.memory_tables import (
     BehaviourRow,
-    ChangeRow,
     MemoryTables,
     RecordRow,
     SearchEntry,
@@ -123,41 +125,11 @@ class MemoryRecordStore(RecordStore):
         for scope, row in self._rows(viewer):
             record = self._tables.version(scope, row, row.latest)
             if place_of(viewer, scope) in reached and is_match(query, row, record):
-                summary = self._summary(scope, row, record)
+                summary = record_summary(self._tables, scope, row, record)
                 found.append((rank_of(query, summary), summary))
         found.sort(key=lambda each: order_of(each[0]))
         rest = [each for each in found if after is None or order_of(each[0]) > order_of(after)]
         return rest[: query.limit + 1], len(found)
-
-    def _summary(self, scope: Scope, row: RecordRow, record: CapabilityRecord) -> RecordSummary:
-        usages = [
-            self._tables.behaviours[scope, behaviour].record.usage
-            for behaviour in {*row.behaviours}
-        ]
-        count = sum(usage.count for usage in usages)
-        weighed = sum(usage.count * usage.mean_duration_ms for usage in usages)
-        return RecordSummary(
-            record_id=row.record_id,
-            fqdn=record.fqdn,
-            name=row.name,
-            scope=scope,
-            owner=row.owner,
-            visibility=row.visibility,
-            tags=row.tags,
-            version=row.latest,
-            version_tag=record.version_tag,
-            capability_id=record.capability_id,
-            description=record.description,
-            listed=record.listed,
-            usage=Usage(
-                count=count,
-                success_count=sum(usage.success_count for usage in usages),
-                mean_duration_ms=weighed / (count or 1),
-            ),
-            created_by=row.versions[0].created_by,
-            created_at=row.versions[0].created_at,
-            updated_at=record.updated_at,
-        )
 
     @override
     async def history(
@@ -169,17 +141,10 @@ class MemoryRecordStore(RecordStore):
         return [
             (
                 stored_change(sequence, row, versions[row.version - 1]),
-                self._codes(scope, record_id, row),
+                codes_of(self._tables, scope, record_id, row),
             )
             for sequence, row in shown[:limit]
         ]
-
-    def _codes(self, scope: Scope, record_id: UUID, change: ChangeRow) -> Sequence[str]:
-        if change.change != "versioned":
-            return ()
-        versions = self._tables.records[scope, record_id].versions
-        pair = versions[change.version - 2].behaviour, change.behaviour
-        return [self._tables.behaviours[scope, behaviour].record.code for behaviour in pair]
 
     @override
     async def made(self, scope: Scope, request_id: UUID) -> UUID | None:
@@ -193,7 +158,7 @@ class MemoryRecordStore(RecordStore):
         request: ChangeRequest,
         decide: Callable[[RecordState, str | None], Effect | Refused | None],
     ) -> Made | Refused:
-        made = self._made_by(scope, request.request_id)
+        made = made_by(self._tables, scope, request.request_id)
         if made is not None:
             return Made(made)
         row = self._tables.records[scope, record_id]
@@ -212,7 +177,7 @@ class MemoryRecordStore(RecordStore):
     @override
     async def fork(self, source: Located, request: ForkRequest) -> Made | Refused:
         scope, by = request.viewer.scope, request.viewer.principal or ""
-        made = self._made_by(scope, request.request_id)
+        made = made_by(self._tables, scope, request.request_id)
         if made is not None:
             return Made(made)
         record_id, name = ids.record_id(request.request_id), str(request.name)
@@ -231,7 +196,7 @@ class MemoryRecordStore(RecordStore):
     @override
     async def merge(self, request: MergeRequest) -> Made | Refused:
         scope, by, name = request.viewer.scope, request.viewer.principal or "", str(request.name)
-        made = self._made_by(scope, request.request_id)
+        made = made_by(self._tables, scope, request.request_id)
         if made is not None:
             return Made(made)
         holder = await self._holder_of(scope, name, None)
@@ -246,7 +211,7 @@ class MemoryRecordStore(RecordStore):
 
     @override
     async def made_by(self, scope: Scope, request_id: UUID) -> UUID | None:
-        return self._made_by(scope, request_id)
+        return made_by(self._tables, scope, request_id)
 
     @override
     async def merged_from(self, scope: Scope, record_id: UUID) -> tuple[str, ...]:
@@ -290,16 +255,6 @@ class MemoryRecordStore(RecordStore):
     async def mark_published(self, requests: Sequence[tuple[Scope, UUID]]) -> None:
         for key in requests:
             self._tables.unpublished.pop(key, None)
-
-    def _made_by(self, scope: Scope, request_id: UUID) -> UUID | None:
-        return next(
-            (
-                record_id
-                for (where, record_id), rows in self._tables.changes.items()
-                if where == scope and any(row.request_id == request_id for row in rows)
-            ),
-            None,
-        )
 
     async def _holder_of(
         self, scope: Scope, name: str | None, record_id: UUID | None

@@ -3,13 +3,11 @@
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-import asyncpg
 from pydantic import TypeAdapter
 from typing_extensions import override
 
 from pml_common.contracts import ids
 from pml_common.contracts.callable_names import callable_name
-from pml_common.contracts.capability import Usage
 from pml_common.contracts.dns import QueryRecords, RecordSummary, VersionSummary
 from pml_common.contracts.references import Fqdn, ScopedName
 from pml_common.contracts.registry import CapabilityChanged
@@ -30,11 +28,15 @@ from pml_registry.adapters.postgres_changes import (
     record_state,
     save_state,
 )
-from pml_registry.adapters.postgres_rows import JSON_OBJECT, stored_version, tag_of
+from pml_registry.adapters.postgres_record_rows import (
+    record_summary,
+    stored_change,
+    version_summary,
+)
+from pml_registry.adapters.postgres_rows import stored_version
 from pml_registry.adapters.postgres_signatures import sign_version
 from pml_registry.domain.cursors import After
 from pml_registry.domain.globs import like_of
-from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
 from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Viewer, place_of
@@ -94,7 +96,7 @@ class PostgresRecordStore(RecordStore):
             rows = await session.fetch(
                 _SQL["summaries-of-versions"], *scope_columns(scope), record_id
             )
-        return [(_version_summary(row), stored_version(row)) for row in rows]
+        return [(version_summary(row), stored_version(row)) for row in rows]
 
     @override
     async def query(
@@ -119,7 +121,7 @@ class PostgresRecordStore(RecordStore):
                 *begin,
                 query.limit + 1,
             )
-        found = [_record_summary(row) for row in rows if row["record_id"] is not None]
+        found = [record_summary(row) for row in rows if row["record_id"] is not None]
         return found, rows[0]["total"]
 
     @override
@@ -129,7 +131,7 @@ class PostgresRecordStore(RecordStore):
         where = (*scope_columns(scope), record_id, before, limit)
         async with connection(self._pool) as session:
             rows = await session.fetch(_SQL["read-history"], *where)
-        return [_stored_change(row) for row in rows]
+        return [stored_change(row) for row in rows]
 
     @override
     async def made(self, scope: Scope, request_id: UUID) -> UUID | None:
@@ -247,68 +249,3 @@ class PostgresRecordStore(RecordStore):
         said = [(*scope_columns(scope), request_id) for scope, request_id in requests]
         async with connection(self._pool) as session:
             await session.execute(_SQL["mark-published"], *columns(said, 3))
-
-
-def _usage(row: asyncpg.Record) -> Usage:
-    return Usage(
-        count=row["usage_count"],
-        success_count=row["success_count"],
-        mean_duration_ms=row["mean_duration_ms"],
-    )
-
-
-def _version_summary(row: asyncpg.Record) -> VersionSummary:
-    tag = tag_of(row)
-    return VersionSummary(
-        version=row["number"],
-        version_tag=None if tag is None else str(tag),
-        capability_id=row["pattern_id"],
-        code_hash=row["code_hash"],
-        change_summary=row["change_summary"],
-        created_by=row["created_by"],
-        created_at=row["created_at"],
-        yanked_reason=row["yanked_reason"],
-        signature=row["signature"],
-        key_id=row["key_id"],
-        signed_at=row["signed_at"],
-        usage=_usage(row).model_copy(update={"success_streak": row["success_streak"]}),
-    )
-
-
-def _record_summary(row: asyncpg.Record) -> tuple[After, RecordSummary]:
-    tag, scope = tag_of(row), scope_of(row)
-    summary = RecordSummary(
-        record_id=row["record_id"],
-        fqdn=fqdn_of(scope, row["name"], row["record_id"]),
-        name=row["name"],
-        scope=scope,
-        owner=row["owner"],
-        visibility=row["visibility"],
-        tags=tuple(row["tags"]),
-        version=row["number"],
-        version_tag=None if tag is None else str(tag),
-        capability_id=row["pattern_id"],
-        description=row["description"],
-        listed=row["listed"],
-        usage=_usage(row),
-        created_by=row["created_by"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
-    return After(row["rank"], row["name"], row["record_id"]), summary
-
-
-def _stored_change(row: asyncpg.Record) -> tuple[StoredChange, Sequence[str]]:
-    change = StoredChange(
-        sequence=row["sequence"],
-        change=row["change"],
-        principal=row["principal"],
-        at=row["at"],
-        version=row["version"],
-        tag=tag_of(row),
-        details=JSON_OBJECT.validate_json(row["details"]),
-        key_id=row["key_id"],
-        signed_at=row["signed_at"],
-    )
-    before = row["code_before"]
-    return change, () if before is None else (before, row["code_after"])

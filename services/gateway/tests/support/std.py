@@ -1,0 +1,28 @@
+"""The standard library, with the services behind it."""
+
+import asyncio
+from typing import Any
+
+from typing_extensions import override
+
+from pml_common.bus.port import QueryClient
+from pml_common.contracts.decision import Policy
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
+from pml_gateway.adapters.std.server import StdServers
+from pml_gateway.adapters.std.tools import Backing
+from pml_gateway.application.composing import Composing
+from services.gateway.tests.support.builders import AT
+
+
+def std_servers(client: QueryClient) -> StdServers:
+    """The servers of the standard library, with a registry and an analyzer behind `client`."""
+    composed = Composing(client, MemoryWorkflowStore(), lambda scope: Policy(), lambda: AT)
+    return StdServers(Backing(client, composed), AT)
+
+
+class Silent(QueryClient):
+    """Never answers, whatever the timeout."""
+
+    @override
+    async def request(self, query_type: object, query: object, *, timeout: float = 5.0) -> Any:
+        await asyncio.Event().wait()

@@ -1,0 +1,81 @@
+"""Rows of records in Postgres, as the callers of their store see them."""
+
+from collections.abc import Sequence
+
+import asyncpg
+
+from pml_common.contracts.capability import Usage
+from pml_common.contracts.dns import RecordSummary, VersionSummary
+from pml_common.storage.columns import scope_of
+from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of
+from pml_registry.domain.cursors import After
+from pml_registry.domain.names import fqdn_of
+from pml_registry.domain.record_changes import StoredChange
+
+
+def _usage(row: asyncpg.Record) -> Usage:
+    return Usage(
+        count=row["usage_count"],
+        success_count=row["success_count"],
+        mean_duration_ms=row["mean_duration_ms"],
+    )
+
+
+def version_summary(row: asyncpg.Record) -> VersionSummary:
+    """Parse a version with its use."""
+    tag = tag_of(row)
+    return VersionSummary(
+        version=row["number"],
+        version_tag=None if tag is None else str(tag),
+        capability_id=row["pattern_id"],
+        code_hash=row["code_hash"],
+        change_summary=row["change_summary"],
+        created_by=row["created_by"],
+        created_at=row["created_at"],
+        yanked_reason=row["yanked_reason"],
+        signature=row["signature"],
+        key_id=row["key_id"],
+        signed_at=row["signed_at"],
+        usage=_usage(row).model_copy(update={"success_streak": row["success_streak"]}),
+    )
+
+
+def record_summary(row: asyncpg.Record) -> tuple[After, RecordSummary]:
+    """Parse a record of a list, and its place in it."""
+    tag, scope = tag_of(row), scope_of(row)
+    summary = RecordSummary(
+        record_id=row["record_id"],
+        fqdn=fqdn_of(scope, row["name"], row["record_id"]),
+        name=row["name"],
+        scope=scope,
+        owner=row["owner"],
+        visibility=row["visibility"],
+        tags=tuple(row["tags"]),
+        version=row["number"],
+        version_tag=None if tag is None else str(tag),
+        capability_id=row["pattern_id"],
+        description=row["description"],
+        listed=row["listed"],
+        usage=_usage(row),
+        created_by=row["created_by"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+    return After(row["rank"], row["name"], row["record_id"]), summary
+
+
+def stored_change(row: asyncpg.Record) -> tuple[StoredChange, Sequence[str]]:
+    """Parse a change, with the codes before and after it where it made a version."""
+    change = StoredChange(
+        sequence=row["sequence"],
+        change=row["change"],
+        principal=row["principal"],
+        at=row["at"],
+        version=row["version"],
+        tag=tag_of(row),
+        details=JSON_OBJECT.validate_json(row["details"]),
+        key_id=row["key_id"],
+        signed_at=row["signed_at"],
+    )
+    before = row["code_before"]
+    return change, () if before is None else (before, row["code_after"])

@@ -89,11 +89,13 @@ async def test_openapi_requires_the_credential_for_deciding_only() -> None:
             (method, path)
             for path, operations in described["paths"].items()
             for method, operation in operations.items()
-            if "security" in operation
+            if {} not in operation.get("security", [{}])
         ]
         assert secured == [
             ("post", "/api/workflows/{workflow_id}/approval"),
             ("post", "/api/servers/{server}/accept"),
         ]
+        optional = described["paths"]["/api/dns/rename"]["post"]["security"]
+        assert optional == [{"approver": []}, {}]
         decide = described["paths"]["/api/workflows/{workflow_id}/approval"]["post"]
         assert "401" in decide["responses"]

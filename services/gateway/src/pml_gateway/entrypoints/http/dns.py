@@ -37,6 +37,7 @@ from pml_gateway.entrypoints.http.routing import (
     NOT_FOUND,
     CallerOf,
     api_router,
+    with_optional_key,
 )
 from pml_gateway.ports import Caller, ComposedPrograms
 
@@ -94,7 +95,7 @@ def dns_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
         query = _of(caller, asked.query(caller.scope, caller.principal))
         return await query_client.request(catalog.READ_HISTORY, query)
 
-    return router
+    return with_optional_key(router)
 
 
 def dns_change_routes(
@@ -170,7 +171,7 @@ def dns_change_routes(
         """Give a record to another owner."""
         return await changed(caller, body, key)
 
-    return router
+    return with_optional_key(router)
 
 
 def _of(caller: Caller, query: Q) -> Q:

@@ -28,8 +28,9 @@ from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
 from pml_common.storage.schema import open_schema
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
-from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresCandidateStore
+from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
+from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.application.resolution import Resolution
 from pml_registry.domain.intents import TERM_CANDIDATES, WHOLE_CANDIDATES, parts_of
 from pml_registry.entrypoints.bus.on_discover import on_discover

@@ -21,7 +21,7 @@ from pml_registry.domain.intents import WRITING, Part, parts_of
 from pml_registry.domain.terms import terms_of
 from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 
 Ranking = Callable[[str], Awaitable[Sequence[str]]]
 """Maps a query to tool ids, best first."""

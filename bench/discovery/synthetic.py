@@ -23,7 +23,8 @@ from pml_registry.domain.documents import (
     tool_document,
     tool_terms,
 )
-from pml_registry.ports import CodeShape, Embedded
+from pml_registry.ports import CodeShape
+from pml_registry.ports.vectors import Embedded
 
 SCOPE = Scope(org="acme", project="main")
 """The scope that is measured: four records in five."""

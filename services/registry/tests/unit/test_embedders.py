@@ -10,7 +10,7 @@ import pytest
 from pml_registry.adapters.background_embedder import BackgroundEmbedder, Model
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.adapters.minilm import MiniLmEmbedder
-from pml_registry.ports import Embedder, Vector
+from pml_registry.ports.vectors import Embedder, Vector
 
 TEXTS = ["Read the contents of a file", "", "🦆 \ud800 \x00", "word " * 3000]
 

@@ -22,7 +22,7 @@ DEFINITIONS = st.dictionaries(
 
 
 def _known(tools: list[ToolDefinition], model: str = "m") -> dict[str, KnownTool]:
-    return {known.tool_id: KnownTool(known.definition_hash, model) for known in tools}
+    return {known.tool_id: KnownTool(known.definition_hash, (model,)) for known in tools}
 
 
 def test_new_and_redefined_tools_are_saved_and_missing_ones_removed() -> None:

@@ -11,10 +11,10 @@ from pml_common.contracts.base import Contract, Query
 
 class ReindexState(Contract):
     """A rebuild of the vector index: of `total` vectors it has `stored` so many, and it has removed
-    those of the index that Postgres does not have. `problem`: why it does not go on, or failed."""
+    those of the index that Postgres does not have. `problem`: why it does not go on at present."""
 
     run_id: UUID
-    state: Literal["running", "done", "failed"]
+    state: Literal["running", "done"]
     requested_by: str
     total: int = Field(default=0, ge=0)
     stored: int = Field(default=0, ge=0)

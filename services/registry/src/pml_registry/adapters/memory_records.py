@@ -30,7 +30,6 @@ from pml_registry.adapters.memory_tables import (
     ChangeRow,
     MemoryTables,
     RecordRow,
-    SearchEntry,
     VersionRow,
 )
 from pml_registry.domain.cursors import After
@@ -190,9 +189,9 @@ class MemoryRecordStore(RecordStore):
         if request.found_by is not None:
             behaviour = effect.state.behaviours[effect.state.latest - 1]
             known = self._tables.behaviours[scope, behaviour]
-            embedded = request.found_by.embedded
-            entry = SearchEntry(request.found_by.terms, embedded.model, embedded.vectors[0])
-            self._tables.behaviours[scope, behaviour] = replace(known, entry=entry)
+            described = replace(known, terms=request.found_by.terms)
+            self._tables.behaviours[scope, behaviour] = described
+            self._tables.embed_behaviour(scope, behaviour, request.found_by.embedded)
         return self._note(scope, effect, request.viewer, request.request_id)
 
     @override
@@ -299,7 +298,9 @@ class MemoryRecordStore(RecordStore):
                 "listed": known.record.listed and keep_listed,
             }
         )
-        self._tables.behaviours.setdefault((scope, behaviour), BehaviourRow(record, known.entry))
+        if (scope, behaviour) not in self._tables.behaviours:
+            self._tables.behaviours[scope, behaviour] = BehaviourRow(record, known.terms)
+            self._tables.copy_vectors((source.scope, origin), (scope, behaviour))
         return behaviour
 
     def _note(self, scope: Scope, effect: Effect, viewer: Viewer, request_id: UUID) -> Made:

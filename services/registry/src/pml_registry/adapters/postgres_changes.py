@@ -16,6 +16,7 @@ from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_names import record_of, reservation_of
 from pml_registry.adapters.postgres_rows import JSON_OBJECT, version_of
 from pml_registry.adapters.postgres_signatures import sign_version
+from pml_registry.adapters.postgres_vectors import put_embedded
 from pml_registry.domain.names import first_free, unnamed_names
 from pml_registry.domain.record_changes import Effect, RecordState
 from pml_registry.domain.reservations import holder_text
@@ -90,16 +91,16 @@ async def save_state(
     await session.execute(_SQL["rename-record"], *where, str(name), name.namespace, name.action)
     if found_by is not None:
         behaviour = after.behaviours[after.latest - 1]
-        await session.execute(
+        described = await session.fetchval(
             _SQL["describe-as"],
             *scope_columns(scope),
             behaviour,
             after.record_id,
             storable(found_by.document),
-            list(found_by.embedded.vectors[0]),
-            found_by.embedded.model,
             json.dumps(dict(found_by.terms)),
         )
+        if described is not None:
+            await put_embedded(session, scope, behaviour, found_by.embedded)
 
 
 async def add_change(

@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
-from pml_common.contracts.registry import ReindexState
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.search_index import ReindexState
 from pml_common.errors import Retryable
 from pml_registry.domain.ranking import Kind
 
@@ -60,11 +60,13 @@ ModelState = Literal["serving", "preparing", "retired"]
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model that has vectors. `indexed`: whether the external index has had all of them."""
+    """A model that has vectors, since when it is in its state, and whether the external index has
+    had all of them."""
 
     model: EmbeddingModel
     state: ModelState
     indexed: bool
+    for_s: float = 0.0
 
 
 @dataclass(frozen=True, order=True)
@@ -98,13 +100,24 @@ class Near:
     cosine: float
 
 
-class VectorIndex(Protocol):
+class VectorSearch(Protocol):
+    """Search by meaning. Raises IndexUnavailable (an index in Postgres: StorageUnavailable)."""
+
+    async def nearest(
+        self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
+    ) -> Sequence[Near]:
+        """Return the nearest of a scope by cosine, the nearest first, among vectors of a prepared
+        model."""
+        ...
+
+
+class VectorIndex(VectorSearch, Protocol):
     """Search by meaning among the vectors of each model. Derived: it may lag behind the stores and
     return removed ids. Every operation has a bounded wait, may be repeated, and raises
     IndexUnavailable (an index in Postgres: StorageUnavailable)."""
 
-    async def prepare(self, model: EmbeddingModel) -> None:
-        """Create what holds the vectors of a model, unless it is there."""
+    async def prepare(self, model: EmbeddingModel) -> bool:
+        """Create what holds the vectors of a model; return False if it is there already."""
         ...
 
     async def upsert(self, model: str, points: Sequence[Point]) -> None:
@@ -113,13 +126,6 @@ class VectorIndex(Protocol):
 
     async def delete(self, model: str, keys: Sequence[PointKey]) -> None:
         """Remove vectors, those that are there."""
-        ...
-
-    async def nearest(
-        self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
-    ) -> Sequence[Near]:
-        """Return the nearest of a scope by cosine, the nearest first, among vectors of a prepared
-        model."""
         ...
 
     async def count(self, model: str) -> int:
@@ -151,6 +157,11 @@ class Unembedded:
 class EmbeddingModels(Protocol):
     """The deployment's embedding models, and the vectors that are still to be computed."""
 
+    def turn(self) -> AbstractAsyncContextManager[bool]:
+        """Take the turn to compute some of them until the context exits; False while another
+        process has it."""
+        ...
+
     async def all(self) -> Sequence[StoredModel]:
         """Return every model that has vectors."""
         ...
@@ -163,7 +174,7 @@ class EmbeddingModels(Protocol):
     async def unembedded(
         self, model: str, after: PointKey | None, limit: int
     ) -> Sequence[Unembedded]:
-        """Return what has no vector of the model, in the order of keys after one."""
+        """Return what has no vector of the model, after one, in an order of the store's own."""
         ...
 
     async def fill(
@@ -175,12 +186,11 @@ class EmbeddingModels(Protocol):
     async def serve(self, model: str, *, needs_index: bool) -> bool:
         """Let a prepared model serve and retire the one that does, in one transaction; with
         `needs_index` only once the external index has had all its vectors. Return whether it
-        serves."""
+        serves now."""
         ...
 
-    async def forget(self, model: str, retired_for_s: float) -> bool:
-        """Remove a model and its vectors once it is retired for so long; return whether it is
-        removed."""
+    async def forget(self, model: str) -> bool:
+        """Remove a retired model and its vectors; return whether it is removed now."""
         ...
 
 
@@ -198,7 +208,8 @@ class Change:
 @dataclass(frozen=True)
 class ReindexRun:
     """A rebuild of the external index and its place in it: by model, first every vector of the
-    store after `stored_to`, then every key of the index after `checked_to`."""
+    store after `stored_to`, then, once it is `checking`, every key of the index after
+    `checked_to`."""
 
     progress: ReindexState
     model: str | None = None
@@ -235,12 +246,16 @@ class IndexTurn(Protocol):
         """Return those that have no vector of the model that is to be found."""
         ...
 
-    async def count(self) -> int:
-        """Return the number of vectors of these models that are to be found."""
+    async def count(self, model: str) -> int:
+        """Return the number of vectors of the model that are to be found."""
         ...
 
     async def run(self) -> ReindexRun | None:
         """Return the rebuild that is under way."""
+        ...
+
+    async def begin(self, requested_by: str) -> ReindexRun:
+        """Return the rebuild that is under way, else a new one."""
         ...
 
     async def save(self, run: ReindexRun) -> None:

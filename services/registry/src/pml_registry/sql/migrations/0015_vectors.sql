@@ -37,23 +37,27 @@ BEGIN ATOMIC
 END;
 
 -- Indexes are named after a model's hash. By the owner of the table, whoever begins a model.
-CREATE FUNCTION prepare_vectors(of_model text, of_dimension integer) RETURNS void
+CREATE FUNCTION prepare_vectors(of_model text, of_dimension integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
     indexed text := indexed_type(of_dimension);
     of_kind text;
 BEGIN
+    IF to_regclass('search_vector_tool_' || left(md5(of_model), 12)) IS NOT NULL THEN
+        RETURN false;
+    END IF;
     IF indexed IS NULL THEN
-        RETURN;
+        RETURN true;
     END IF;
     FOREACH of_kind IN ARRAY ARRAY['tool', 'capability'] LOOP
         EXECUTE format(
-            'CREATE INDEX IF NOT EXISTS %I ON search_vector USING hnsw ((embedding::%s) %s) '
+            'CREATE INDEX %I ON search_vector USING hnsw ((embedding::%s) %s) '
             'WHERE model = %L AND kind = %L AND listed',
             format('search_vector_%s_%s', of_kind, left(md5(of_model), 12)), indexed,
             split_part(indexed, '(', 1) || '_cosine_ops', of_model, of_kind
         );
     END LOOP;
+    RETURN true;
 END
 $$;
 
@@ -192,9 +196,9 @@ CREATE TRIGGER capability_vectors_listed AFTER UPDATE OF listed ON workflow_patt
 
 -- The last rebuild of the external index. position: where it is in the order of its keys (JSON).
 CREATE TABLE reindex_run (
-    only boolean PRIMARY KEY DEFAULT true CHECK (only),
+    single boolean PRIMARY KEY DEFAULT true CHECK (single),
     run_id uuid NOT NULL,
-    state text NOT NULL CHECK (state IN ('running', 'done', 'failed')),
+    state text NOT NULL CHECK (state IN ('running', 'done')),
     requested_by text NOT NULL,
     total integer NOT NULL DEFAULT 0,
     stored integer NOT NULL DEFAULT 0,

@@ -136,7 +136,7 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
                 run_periodically(service.publish_overdue, _OVERDUE_AFTER_S),
                 run_until_done(signing_versions.sign_all, _RETRY_S),
                 run_periodically(provides.catch_up, every_s, first_after_s=every_s),
-                *search.upkeep,
+                *(work() for work in search.upkeep),
             ]
         ):
             yield {"postgres": storage_check(pool), **search.checks}

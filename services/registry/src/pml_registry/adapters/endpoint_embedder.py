@@ -67,6 +67,7 @@ class EndpointEmbedder(Embedder):
         await self._http.aclose()
 
     async def _ask(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        problem = ""
         for attempt in range(self._retries + 1):
             if attempt:
                 await asyncio.sleep(_FIRST_WAIT_S * 2.0 ** (attempt - 1))

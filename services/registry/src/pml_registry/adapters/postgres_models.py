@@ -1,6 +1,6 @@
 """Embedding models and missing vectors in Postgres, schema `registry`."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -69,13 +69,13 @@ class PostgresEmbeddingModels(EmbeddingModels):
         # All capabilities come before all tools.
         found: list[Unembedded] = []
         async with connection(self._pool) as session:
-            if after is None or after.kind == "capability":
-                start = ("", "", UUID(int=0)) if after is None else _start(after, UUID)
+            in_tools = after is not None and after.kind == "tool"
+            if not in_tools:
+                start = _start(after, str(UUID(int=0)))
                 rows = await session.fetch(_SQL["unembedded-capabilities"], model, *start, limit)
                 found += [Unembedded(key_of(row), row["text"], row["revision"]) for row in rows]
             if len(found) < limit:
-                first = after is None or after.kind == "capability"
-                start = ("", "", "") if first else _start(after, str)
+                start = _start(after if in_tools else None, "")
                 left = limit - len(found)
                 rows = await session.fetch(_SQL["unembedded-tools"], model, *start, left)
                 found += [_unembedded_tool(row) for row in rows]
@@ -127,8 +127,8 @@ def stored_model(row: asyncpg.Record) -> StoredModel:
     return StoredModel(model, row["state"], row["indexed"], row["for_s"])
 
 
-def _start(after: PointKey, id_of: Callable[[str], object]) -> tuple[str, str, object]:
-    return after.org, after.project, id_of(after.id)
+def _start(after: PointKey | None, first: str) -> tuple[str, str, str]:
+    return ("", "", first) if after is None else (after.org, after.project, after.id)
 
 
 def _unembedded_tool(row: asyncpg.Record) -> Unembedded:

@@ -1,7 +1,7 @@
 """Search by meaning, by the settings: the embedders, and the index in Postgres or in Qdrant."""
 
 import logging
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -49,7 +49,7 @@ class Search:
     models: EmbeddingModels
     work: IndexWork | None
     checks: Checks
-    upkeep: Sequence[Coroutine[object, object, None]]
+    upkeep: Sequence[Callable[[], Coroutine[object, object, None]]]
 
 
 @asynccontextmanager
@@ -68,7 +68,7 @@ async def search_of(settings: RegistrySettings, pool: Pool) -> AsyncGenerator[Se
         if settings.registry_vector_index == "postgres" or settings.registry_qdrant_url is None:
             upkeep = EmbeddingUpkeep(models, embedders.patient, wanted)
             await _begin(upkeep)
-            works = [run_periodically(upkeep.keep_up, _UPKEEP_S)]
+            works = [partial(run_periodically, upkeep.keep_up, _UPKEEP_S)]
             yield Search(serving, PgvectorIndex(pool), models, None, checks, works)
             return
         timeout_s, key = settings.registry_index_timeout_s, settings.registry_qdrant_api_key
@@ -120,7 +120,10 @@ async def external_search(
         models,
         work,
         {**checks, "vector index": index_check},
-        [run_periodically(upkeep.keep_up, _UPKEEP_S), IndexUpkeep(work, updated).run()],
+        [
+            partial(run_periodically, upkeep.keep_up, _UPKEEP_S),
+            IndexUpkeep(work, updated).run,
+        ],
     )
 
 

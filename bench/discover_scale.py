@@ -30,7 +30,7 @@ from pml_common.storage.schema import open_schema
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
-from pml_registry.adapters.postgres_vectors import PgvectorIndex, vector_text
+from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.application.resolution import Resolution
 from pml_registry.domain.intents import TERM_CANDIDATES, WHOLE_CANDIDATES, parts_of
 from pml_registry.entrypoints.bus.on_discover import on_discover
@@ -68,7 +68,7 @@ async def measure(pool: Pool, data: Synthetic, size: int, rounds: int) -> dict[s
         assert page.total > 0
 
     async def nearest(at: int) -> None:
-        vector = vector_text((await data.embed([intents[at]])).vectors[0])
+        vector = list((await data.embed([intents[at]])).vectors[0])
         async with connection(pool) as session:
             for kind in ("tool", "capability"):
                 where = (*scope_columns(SCOPE), kind, data.model_name, vector, WHOLE_CANDIDATES)

@@ -272,8 +272,9 @@ async def test_without_the_index_the_words_find_and_the_page_is_degraded(
     page = await on_discover(query, embedder, AwaySearch(), filled.candidates)
     assert (whole.degraded, page.degraded) == (False, True)
     by_words = {hit.id: hit.score for hit in page.hits}
-    # Stored vectors still count: what has a common word scores as ever.
-    assert by_words == {hit.id: hit.score for hit in whole.hits if hit.id in by_words}
+    # Stored vectors still count; how rare a word is depends on the candidates.
+    scores = {hit.id: hit.score for hit in whole.hits if hit.id in by_words}
+    assert by_words == pytest.approx(scores, abs=0.02)
     assert {hit.name for hit in page.hits} == {"fs:show", "read_text"}
 
 

@@ -87,7 +87,7 @@ class PgvectorIndex(VectorIndex):
     ) -> Sequence[Near]:
         where = (*scope_columns(scope), kind, model)
         async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["nearest-vectors"], *where, vector_text(vector), limit)
+            rows = await session.fetch(_SQL["nearest-vectors"], *where, list(vector), limit)
         return [Near(row["id"], row["cosine"]) for row in rows]
 
     @override

@@ -24,7 +24,7 @@ WHERE found.org = former.org AND found.project = former.project AND found.kind =
 SELECT prepare_vectors($1, $2)
 
 -- name: nearest-vectors
-SELECT id, cosine FROM nearest_vectors($1, $2, $3, $4, $5::text::vector, $6)
+SELECT id, cosine FROM nearest_vectors($1, $2, $3, $4, $5::real[]::vector, $6)
 
 -- name: count-vectors
 SELECT count(*) FROM search_vector WHERE model = $1

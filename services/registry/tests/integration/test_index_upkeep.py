@@ -231,6 +231,21 @@ async def test_what_was_stored_before_qdrant_is_brought_to_it(
     assert await _indexed(other) == await _indexed(found)
 
 
+async def test_an_index_that_is_in_use_no_more_is_noted_nothing(
+    pool: Pool, embedder: Embedder, found: QdrantSearch, qdrant: Switchable
+) -> None:
+    await _list(found, *TOOLS[1:])
+    await found.work.abandon(3600.0)
+    assert await found.work.pending() == 1
+    await found.work.abandon(0.0)
+    await _list(found, *TOOLS[2:])
+    assert await found.work.pending() == 0
+    back = await qdrant_search(pool, embedder, qdrant.client)
+    assert (await back.discover("returns file 3")).degraded
+    await back.upkeep.catch_up()
+    assert await _indexed(back) == [each.tool_id for each in TOOLS[2:]]
+
+
 async def test_operators_see_the_index_and_rebuild_it(found: QdrantSearch) -> None:
     models, work = found.search.models, found.search.work
     shown = await on_show_index(ShowIndex(scope=SCOPE), models, work)

@@ -26,6 +26,7 @@ from pml_registry.ports.vectors import (
 
 _SQL = load_queries("pml_registry")
 _EXTERNAL = "qdrant"
+_AT_ONCE = 5000
 
 
 class PostgresIndexWork(IndexWork):
@@ -37,13 +38,21 @@ class PostgresIndexWork(IndexWork):
     @override
     async def follow(self) -> None:
         async with connection(self._pool) as session:
-            if await session.fetch(_SQL["is-followed"]):
+            if await session.execute(_SQL["still-followed"], _EXTERNAL) != "UPDATE 0":
                 return
         async with transaction(self._pool) as session:
             # Writers that began before note nothing: what they wrote is part of the rebuild.
             await session.execute(_SQL["stop-writers"])
             await session.execute(_SQL["follow-vectors"], _EXTERNAL)
+            await session.execute(_SQL["forget-indexed"])
             await session.execute(_SQL["begin-reindex"], uuid4(), "pml")
+
+    @override
+    async def abandon(self, unused_for_s: float) -> None:
+        async with connection(self._pool) as session:
+            await session.execute(_SQL["abandon-index"], unused_for_s)
+            while await session.execute(_SQL["abandoned-changes"], _AT_ONCE) != "DELETE 0":
+                pass
 
     @override
     @asynccontextmanager

@@ -36,6 +36,12 @@ log = logging.getLogger(__name__)
 _UPKEEP_S = 15.0
 """Seconds between two looks for missing vectors."""
 
+_IN_USE_S = 600.0
+"""Seconds between two remarks that Qdrant is in use."""
+
+_ABANDONED_AFTER_S = 86_400.0
+"""Seconds without such a remark after which no changes are noted for it any more."""
+
 _UPDATE_FACTOR = 10.0
 """An update of the index carries a batch, and nobody waits for it."""
 
@@ -68,7 +74,11 @@ async def search_of(settings: RegistrySettings, pool: Pool) -> AsyncGenerator[Se
         if settings.registry_vector_index == "postgres" or settings.registry_qdrant_url is None:
             upkeep = EmbeddingUpkeep(models, embedders.patient, wanted)
             await _begin(upkeep)
-            works = [partial(run_periodically, upkeep.keep_up, _UPKEEP_S)]
+            abandon = partial(PostgresIndexWork(pool).abandon, _ABANDONED_AFTER_S)
+            works = [
+                partial(run_periodically, upkeep.keep_up, _UPKEEP_S),
+                partial(run_periodically, abandon, _IN_USE_S),
+            ]
             yield Search(serving, PgvectorIndex(pool), models, None, checks, works)
             return
         timeout_s, key = settings.registry_index_timeout_s, settings.registry_qdrant_api_key
@@ -122,6 +132,7 @@ async def external_search(
         {**checks, "vector index": index_check},
         [
             partial(run_periodically, upkeep.keep_up, _UPKEEP_S),
+            partial(run_periodically, work.follow, _IN_USE_S, first_after_s=_IN_USE_S),
             IndexUpkeep(work, updated).run,
         ],
     )

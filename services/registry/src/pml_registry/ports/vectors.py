@@ -267,7 +267,12 @@ class IndexWork(Protocol):
     """What an external index has to be told."""
 
     async def follow(self) -> None:
-        """Note changes from now on, and all that is stored, if none were noted before."""
+        """Note changes from now on; begin a rebuild if none were noted before. Repeated from time
+        to time while the index is in use."""
+        ...
+
+    async def abandon(self, unused_for_s: float) -> None:
+        """Note no more changes, and forget those noted, if the index is not in use for so long."""
         ...
 
     def turn(self) -> AbstractAsyncContextManager[IndexTurn | None]:

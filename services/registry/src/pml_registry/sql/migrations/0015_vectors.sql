@@ -93,8 +93,12 @@ BEGIN
 END
 $$;
 
--- Changes that an external index has not had yet; written only while there is one.
-CREATE TABLE external_index (kind text PRIMARY KEY);
+-- Changes that an external index has not had yet; written only while there is one, as the
+-- registries that use it say from time to time.
+CREATE TABLE external_index (
+    kind text PRIMARY KEY,
+    seen_at timestamptz NOT NULL DEFAULT now()
+);
 
 CREATE TABLE vector_outbox (
     sequence bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

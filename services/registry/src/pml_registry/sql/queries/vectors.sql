@@ -136,8 +136,19 @@ JOIN unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS read (org, projec
     AND read.id::uuid = pattern.pattern_id AND read.revision = md5(pattern.document)
 FOR SHARE OF pattern
 
--- name: is-followed
-SELECT FROM external_index
+-- name: still-followed
+UPDATE external_index SET seen_at = now() WHERE kind = $1
+
+-- name: abandon-index
+DELETE FROM external_index WHERE seen_at < now() - make_interval(secs => $1)
+
+-- name: abandoned-changes
+DELETE FROM vector_outbox
+WHERE NOT EXISTS (SELECT FROM external_index)
+    AND sequence IN (SELECT sequence FROM vector_outbox ORDER BY sequence LIMIT $1)
+
+-- name: forget-indexed
+UPDATE embedding_models SET indexed = false
 
 -- name: stop-writers
 LOCK TABLE search_vector IN SHARE ROW EXCLUSIVE MODE

@@ -11,7 +11,6 @@ from pml_common.contracts import catalog
 from pml_common.health import Checks
 from pml_common.service import signing_key_of, trusted_keys_of
 from pml_common.storage.errors import map_unavailable
-from pml_common.storage.pool import Pool
 from pml_common.storage.schema import open_schema, storage_check
 from pml_registry.adapters.bus_outcomes import BusWorkflowOutcomes
 from pml_registry.adapters.chat_names import ChatNameModel
@@ -49,11 +48,9 @@ from pml_registry.entrypoints.bus.on_dependencies import (
     on_remove_dependency,
 )
 from pml_registry.entrypoints.bus.on_describe_capabilities import on_describe_capabilities
-from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_graph_queries import on_find_path, on_show_hypergraph
-from pml_registry.entrypoints.bus.on_index import on_reindex, on_show_index
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_lift_capability import on_lift_capability
 from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
@@ -73,11 +70,10 @@ from pml_registry.entrypoints.bus.on_set_cache_policy import on_set_cache_policy
 from pml_registry.entrypoints.bus.on_settle_name import on_settle_name
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.entrypoints.bus.with_dependencies import (
-    discover_related,
     list_counted,
     resolve_counted,
 )
-from pml_registry.parts.search import Search, search_of
+from pml_registry.parts.search import search_of, serve_search
 from pml_registry.ports import CapabilityStore, ToolStore
 from pml_registry.ports.curation import NameModel
 from pml_registry.ports.graph import DependencyStore
@@ -116,7 +112,8 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         graphs = ScopeGraphs(graph_rows)
         changes = GraphChanges(graphs, bus.publish)
         provides = Provides(graph_rows, changes)
-        await _serve_queries(bus, pool, resolution, tools, search, dependencies)
+        await _serve_queries(bus, resolution, tools, dependencies)
+        await serve_search(bus, search, PostgresCandidateStore(pool), dependencies)
         await _serve_records(bus, service)
         await _serve_naming(bus, naming, capabilities, embedder)
         curator = Curator(
@@ -144,10 +141,8 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
 
 async def _serve_queries(
     bus: Bus,
-    pool: Pool,
     resolution: Resolution,
     tools: ToolStore,
-    search: Search,
     dependencies: DependencyStore,
 ) -> None:
     unavailable, capabilities = partial(QueryFailed, "unavailable"), resolution.capabilities
@@ -170,18 +165,6 @@ async def _serve_queries(
     await bus.serve(
         catalog.LIST_TOOLS, map_unavailable(partial(on_list_tools, tools=tools), unavailable)
     )
-    discover = partial(
-        on_discover,
-        embedder=search.embedder,
-        index=search.index,
-        candidates=PostgresCandidateStore(pool),
-    )
-    discover_needs = partial(discover_related, discover=discover, dependencies=dependencies)
-    await bus.serve(catalog.DISCOVER, map_unavailable(discover_needs, unavailable))
-    show = partial(on_show_index, models=search.models, work=search.work)
-    await bus.serve(catalog.SHOW_INDEX, map_unavailable(show, unavailable))
-    reindex = partial(on_reindex, models=search.models, work=search.work)
-    await bus.serve(catalog.REINDEX, map_unavailable(reindex, unavailable))
 
 
 async def _serve_records(bus: Bus, service: RecordService) -> None:

@@ -67,11 +67,12 @@ class Embedders:
         return self._guarded[model][1]
 
     async def described(self, model: str) -> EmbeddingModel:
-        """Return a model with its dimension, for which an endpoint is asked. Raises
-        EmbedderUnavailable."""
+        """Return a model with its dimension, for which an endpoint is asked; the local model begins
+        to load. Raises EmbedderUnavailable."""
+        embedder = self.patient(model)
         if model == self._local.name:
             return self._local
-        embedded = await self.patient(model).embed(["dimension"])
+        embedded = await embedder.embed(["dimension"])
         return EmbeddingModel(model, len(embedded.vectors[0]))
 
     async def check(self) -> str | None:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 _POLL_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 15.0
 _REBUILD: Final = "pml"
-"""Who requests the rebuild for a model that the index does not have."""
+"""The requester of a rebuild for a model that the index does not have."""
 
 
 @dataclass(frozen=True)

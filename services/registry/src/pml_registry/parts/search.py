@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from pml_common.background import run_periodically
+from pml_common.bus.errors import QueryFailed
+from pml_common.bus.port import Bus
+from pml_common.contracts import catalog
 from pml_common.health import Checks, Detail
+from pml_common.storage.errors import map_unavailable
 from pml_common.storage.pool import Pool
 from pml_registry.adapters.embedders import Embedders, Endpoint
 from pml_registry.adapters.guarded import Guard, GuardedSearch
@@ -19,6 +23,11 @@ from pml_registry.adapters.qdrant import QdrantIndex
 from pml_registry.application.embedding import EmbeddingUpkeep
 from pml_registry.application.indexing import IndexUpkeep
 from pml_registry.application.serving import ServingModel
+from pml_registry.entrypoints.bus.on_discover import on_discover
+from pml_registry.entrypoints.bus.on_index import on_reindex, on_show_index
+from pml_registry.entrypoints.bus.with_dependencies import discover_related
+from pml_registry.ports import CandidateStore
+from pml_registry.ports.graph import DependencyStore
 from pml_registry.ports.vectors import (
     Embedder,
     EmbedderUnavailable,
@@ -136,6 +145,22 @@ async def external_search(
             IndexUpkeep(work, updated).run,
         ],
     )
+
+
+async def serve_search(
+    bus: Bus, search: Search, candidates: CandidateStore, dependencies: DependencyStore
+) -> None:
+    """Serve discovery, and the queries of operators."""
+    unavailable = partial(QueryFailed, "unavailable")
+    discover = partial(
+        on_discover, embedder=search.embedder, index=search.index, candidates=candidates
+    )
+    discover_needs = partial(discover_related, discover=discover, dependencies=dependencies)
+    await bus.serve(catalog.DISCOVER, map_unavailable(discover_needs, unavailable))
+    show = partial(on_show_index, models=search.models, work=search.work)
+    await bus.serve(catalog.SHOW_INDEX, map_unavailable(show, unavailable))
+    reindex = partial(on_reindex, models=search.models, work=search.work)
+    await bus.serve(catalog.REINDEX, map_unavailable(reindex, unavailable))
 
 
 async def _begin(upkeep: EmbeddingUpkeep) -> None:

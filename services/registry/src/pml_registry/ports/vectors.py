@@ -264,7 +264,7 @@ class IndexTurn(Protocol):
 
 
 class IndexWork(Protocol):
-    """What an external index has to be told."""
+    """Changes that an external index has to be told, and its rebuild."""
 
     async def follow(self) -> None:
         """Note changes from now on; begin a rebuild if none were noted before. Repeated from time

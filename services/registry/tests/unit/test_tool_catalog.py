@@ -46,6 +46,11 @@ def test_a_vector_of_another_model_is_recomputed_without_a_visible_change() -> N
     assert not change.visible
 
 
+def test_without_a_model_nothing_is_embedded_again() -> None:
+    change = changes_in([tool("fs:same")], _known([tool("fs:same")], "older"), None)
+    assert (change.saved, change.visible) == ((), False)
+
+
 def test_only_a_servers_own_tools_with_valid_ids_are_accepted_once_each() -> None:
     endless = ToolDefinition(server="fs", name="x" * 300)
     foreign, spaced, nul = tool("git:log"), tool("fs:re ad"), tool("fs:re\x00ad")

@@ -19,7 +19,6 @@ from pml_registry.adapters.minilm import MiniLmEmbedder
 from pml_registry.adapters.postgres_index_work import PostgresIndexWork
 from pml_registry.adapters.postgres_models import PostgresEmbeddingModels
 from pml_registry.adapters.postgres_vectors import PgvectorIndex
-from pml_registry.adapters.qdrant import QdrantIndex
 from pml_registry.application.embedding import EmbeddingUpkeep
 from pml_registry.application.indexing import IndexUpkeep
 from pml_registry.application.serving import ServingModel
@@ -90,6 +89,9 @@ async def search_of(settings: RegistrySettings, pool: Pool) -> AsyncGenerator[Se
             ]
             yield Search(serving, PgvectorIndex(pool), models, None, checks, works)
             return
+        # Its import costs a second, and laptops have no Qdrant.
+        from pml_registry.adapters.qdrant import QdrantIndex
+
         timeout_s, key = settings.registry_index_timeout_s, settings.registry_qdrant_api_key
         connect = partial(
             QdrantIndex.at,

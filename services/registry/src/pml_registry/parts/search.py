@@ -84,8 +84,8 @@ async def search_of(settings: RegistrySettings, pool: Pool) -> AsyncGenerator[Se
             await _begin(upkeep)
             abandon = partial(PostgresIndexWork(pool).abandon, _ABANDONED_AFTER_S)
             works = [
-                partial(run_periodically, upkeep.keep_up, _UPKEEP_S),
-                partial(run_periodically, abandon, _IN_USE_S),
+                partial(run_periodically, upkeep.keep_up, _UPKEEP_S, first_after_s=_UPKEEP_S),
+                partial(run_periodically, abandon, _IN_USE_S, first_after_s=_IN_USE_S),
             ]
             yield Search(serving, PgvectorIndex(pool), models, None, checks, works)
             return
@@ -142,7 +142,7 @@ async def external_search(
         work,
         {**checks, "vector index": index_check},
         [
-            partial(run_periodically, upkeep.keep_up, _UPKEEP_S),
+            partial(run_periodically, upkeep.keep_up, _UPKEEP_S, first_after_s=_UPKEEP_S),
             partial(run_periodically, work.follow, _IN_USE_S, first_after_s=_IN_USE_S),
             IndexUpkeep(work, updated).run,
         ],

@@ -28,8 +28,9 @@ from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
 from pml_common.storage.schema import open_schema
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
-from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresCandidateStore
+from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
+from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.application.resolution import Resolution
 from pml_registry.domain.intents import TERM_CANDIDATES, WHOLE_CANDIDATES, parts_of
 from pml_registry.entrypoints.bus.on_discover import on_discover
@@ -68,10 +69,10 @@ async def measure(pool: Pool, data: Synthetic, size: int, rounds: int) -> dict[s
 
     async def nearest(at: int) -> None:
         vector = list((await data.embed([intents[at]])).vectors[0])
-        where = (*scope_columns(SCOPE), data.model_name, vector, WHOLE_CANDIDATES)
         async with connection(pool) as session:
-            for query in ("nearest-tools", "nearest-capabilities"):
-                await session.fetch(_SQL[query], *where)
+            for kind in ("tool", "capability"):
+                where = (*scope_columns(SCOPE), kind, data.model_name, vector, WHOLE_CANDIDATES)
+                await session.fetch(_SQL["nearest-vectors"], *where)
 
     async def postings(at: int) -> None:
         terms = list(parts_of(intents[at])[0].terms)

@@ -13,15 +13,16 @@ from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
-from pml_registry.adapters.memory_discovery import MemoryDiscovery
+from pml_registry.adapters.memory_discovery import MemoryCandidateStore
 from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.adapters.memory_tools import MemoryToolStore
+from pml_registry.adapters.memory_vectors import MemoryVectorIndex
 from pml_registry.domain.documents import tool_document
 from pml_registry.domain.intents import WRITING, Part, parts_of
 from pml_registry.domain.terms import terms_of
 from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 
 Ranking = Callable[[str], Awaitable[Sequence[str]]]
 """Maps a query to tool ids, best first."""
@@ -51,7 +52,8 @@ async def rankings(tools: Sequence[ToolDefinition], embedder: Embedder) -> Mappi
 async def _registry(tools: Sequence[ToolDefinition], embedder: Embedder) -> Ranking:
     """The registry's handlers on its stores in memory: every tool is listed, every query asked."""
     tables = MemoryTables()
-    store, discovery = MemoryToolStore(tables), MemoryDiscovery(tables)
+    store = MemoryToolStore(tables)
+    index, candidates = MemoryVectorIndex(tables), MemoryCandidateStore(tables)
     by_server = sorted(tools, key=lambda tool: tool.server)
     for server, own in groupby(by_server, key=lambda tool: tool.server):
         listed = ToolsListed(scope=_SCOPE, event_id=uuid4(), server=server, tools=tuple(own))
@@ -59,7 +61,7 @@ async def _registry(tools: Sequence[ToolDefinition], embedder: Embedder) -> Rank
 
     async def ranked(query: str) -> Sequence[str]:
         asked = Discover(scope=_SCOPE, intent=query, type="tool", limit=DEPTH)
-        page = await on_discover(asked, embedder, discovery, discovery)
+        page = await on_discover(asked, embedder, index, candidates)
         return [str(hit.id) for hit in page.hits]
 
     return ranked

@@ -23,7 +23,8 @@ from pml_registry.domain.documents import (
     tool_document,
     tool_terms,
 )
-from pml_registry.ports import CodeShape, Embedded
+from pml_registry.ports import CodeShape
+from pml_registry.ports.vectors import Embedded
 
 SCOPE = Scope(org="acme", project="main")
 """The scope that is measured: four records in five."""
@@ -41,18 +42,16 @@ _PATIENCE_S = 900.0
 _SPACE = UUID("6f0c2a52-2f3c-4a43-9d3b-5a5a0f1f3c11")
 _SCHEMA: JsonObject = {"type": "object", "properties": {"path": {"type": "string"}}}
 _STRUCTURE = '{"nodes": [], "edges": []}'
-_INDEXES = {
-    "workflow_pattern_embedding": "workflow_pattern USING hnsw (embedding vector_cosine_ops)",
-    "tool_schema_embedding": "tool_schema USING hnsw (embedding vector_cosine_ops)",
-}
 
 _FAST = """
 ALTER TABLE workflow_pattern DISABLE TRIGGER USER;
-ALTER TABLE tool_schema DISABLE TRIGGER USER
+ALTER TABLE tool_schema DISABLE TRIGGER USER;
+ALTER TABLE search_vector DISABLE TRIGGER USER
 """
 _SEARCHED = """
 ALTER TABLE workflow_pattern ENABLE TRIGGER USER;
 ALTER TABLE tool_schema ENABLE TRIGGER USER;
+ALTER TABLE search_vector ENABLE TRIGGER USER;
 TRUNCATE search_term;
 INSERT INTO search_term
 SELECT org, project, 'tool', weighed.key, weighed.value::real, tool_id
@@ -134,8 +133,7 @@ async def fill(pool: Pool, data: Synthetic, begin: int, end: int) -> None:
             "vector", schema="public", encoder=_encoded, decoder=bytes, format="binary"
         )
         await session.execute("SET maintenance_work_mem = '1GB'")
-        for index in _INDEXES:
-            await session.execute(f"DROP INDEX {index}")
+        await session.execute("SELECT discard_vectors($1)", data.model_name)
         await session.execute(_FAST)
         await _copy(session, "workflow_pattern", _PATTERN, _patterns(data, begin, end))
         numbers = range(begin, end)
@@ -151,9 +149,11 @@ async def fill(pool: Pool, data: Synthetic, begin: int, end: int) -> None:
             ]
             await _copy(session, "tool_server", ("org", "project", "server"), servers)
         await _copy(session, "tool_schema", _TOOL, (_tool(data, at) for at in tools))
+        await _copy(session, "search_vector", _VECTOR, _vectors(data, numbers, tools))
         await session.execute(_SEARCHED, timeout=_PATIENCE_S)
-        for index, definition in _INDEXES.items():
-            await session.execute(f"CREATE INDEX {index} ON {definition}", timeout=_PATIENCE_S)
+        await session.execute(
+            "SELECT prepare_vectors($1, $2)", data.model_name, _DIMENSION, timeout=_PATIENCE_S
+        )
         await session.execute("VACUUM ANALYZE", timeout=_PATIENCE_S)
 
 
@@ -189,16 +189,16 @@ _KEY = ("org", "project")
 _PATTERN = (
     *_KEY,
     *("pattern_id", "code", "code_hash", "structure", "parameters_schema", "description"),
-    *("tools_used", "listed", "document", "embedding", "embedding_model", "created_by", "terms"),
+    *("tools_used", "listed", "document", "created_by", "terms"),
 )
 _USAGE = (*_KEY, "pattern_id", "usage_count", "success_count")
 _RECORD = (*_KEY, "record_id", "name", "namespace", "action", "latest", "owner")
 _VERSION = (*_KEY, "record_id", "number", "pattern_id", "created_by")
 _TOOL = (
     *_KEY,
-    *("server", "name", "definition", "definition_hash", "document", "embedding"),
-    *("embedding_model", "terms"),
+    *("server", "name", "definition", "definition_hash", "document", "terms"),
 )
+_VECTOR = (*_KEY, "kind", "id", "model", "listed", "embedding")
 
 
 def _patterns(data: Synthetic, begin: int, end: int) -> Iterator[tuple[object, ...]]:
@@ -215,8 +215,6 @@ def _patterns(data: Synthetic, begin: int, end: int) -> Iterator[tuple[object, .
             uses,
             True,
             capability_document(name, text, uses),
-            data.vectors[at],
-            data.model_name,
             "bench",
             json.dumps(capability_terms(name, text, uses, _SCHEMA)),
         )
@@ -235,6 +233,18 @@ def _version(at: int) -> tuple[object, ...]:
     return (*_key(at), _record_id(at), 1, _pattern_id(at), "bench")
 
 
+def _vectors(
+    data: Synthetic, capabilities: Iterable[int], tools: Iterable[int]
+) -> Iterator[tuple[object, ...]]:
+    for at in capabilities:
+        key = (*_key(at), "capability", str(_pattern_id(at)))
+        yield (*key, data.model_name, True, data.vectors[at])
+    for at in tools:
+        tool_id = f"server{at % 20}:{_word(at % _WORDS)}_{at}"
+        other = len(data.vectors) - 1 - at
+        yield (*_key(at), "tool", tool_id, data.model_name, True, data.vectors[other])
+
+
 def _tool(data: Synthetic, at: int) -> tuple[object, ...]:
     other = len(data.vectors) - 1 - at
     tool = ToolDefinition(
@@ -250,8 +260,6 @@ def _tool(data: Synthetic, at: int) -> tuple[object, ...]:
         tool.model_dump_json(),
         tool.definition_hash,
         tool_document(tool),
-        data.vectors[other],
-        data.model_name,
         json.dumps(tool_terms(tool)),
     )
 

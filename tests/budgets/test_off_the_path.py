@@ -45,9 +45,9 @@ HASH = "ab12" * 16
 CAPABILITY = CapabilityIdentity(capability_id=ids.capability_id(SCOPE, HASH), code_hash=HASH)
 AT_START = 1
 """Uses of Postgres by a service that starts: it prunes its inbox."""
-REGISTRY_AT_START = 6
+REGISTRY_AT_START = 8
 """It looks for lapsed reservations, changes to publish, versions of other keys, programs without a
-shape and capabilities without a name, too."""
+shape and capabilities without a name, too, and begins and reads the embedding model."""
 REQUESTS = 4
 """Requests for messages: for the first, for the others, for what came meanwhile (nothing), and for
 the next."""

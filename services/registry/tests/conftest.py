@@ -7,7 +7,7 @@ import pytest
 from pml_common.storage.schema import open_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import SIMILAR_HASH, analysed
 from services.registry.tests.support.curation_driver import CurationDriver
 from services.registry.tests.support.store_driver import StoreDriver

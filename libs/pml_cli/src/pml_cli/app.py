@@ -14,6 +14,7 @@ from pml_cli.dns import dns
 from pml_cli.errors import USAGE, CommandError, asks_for_json, fail
 from pml_cli.offline import offline
 from pml_cli.options import AsJson, Home, Reason, Url
+from pml_cli.registry import registry
 from pml_cli.servers import servers
 from pml_cli.session import session
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.add_typer(approvals, name="approvals")
 app.add_typer(servers, name="servers")
 app.add_typer(dns, name="dns")
+app.add_typer(registry, name="registry")
 app.add_typer(bus, name="bus")
 app.add_typer(offline)
 

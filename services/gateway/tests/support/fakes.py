@@ -77,6 +77,7 @@ class FakeServices:
     principals: list[str | None] = field(default_factory=list[str | None])
     """Principals that looked for capabilities."""
     reads_journals: bool = False
+    is_degraded: bool = False
     graph: FakeGraph = field(default_factory=FakeGraph)
     release: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -219,7 +220,7 @@ class FakeServices:
         hit = ToolHit(
             id=READ.tool_id, name="read", score=0.5, description=query.intent, input_schema={}
         )
-        return DiscoveryPage(hits=(hit,), total=1)
+        return DiscoveryPage(hits=(hit,), total=1, degraded=self.is_degraded)
 
     async def _tools(self, query: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=self.catalog)

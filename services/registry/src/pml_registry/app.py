@@ -1,7 +1,7 @@
 """Composition root of the registry: message → handler."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 
 from pml_common.background import background, run_periodically, run_until_done
@@ -11,17 +11,14 @@ from pml_common.contracts import catalog
 from pml_common.health import Checks
 from pml_common.service import signing_key_of, trusted_keys_of
 from pml_common.storage.errors import map_unavailable
-from pml_common.storage.pool import Pool
 from pml_common.storage.schema import open_schema, storage_check
-from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.bus_outcomes import BusWorkflowOutcomes
 from pml_registry.adapters.chat_names import ChatNameModel
 from pml_registry.adapters.code_hashes import CodeHashes
-from pml_registry.adapters.minilm import MiniLmEmbedder
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_curation import PostgresCurationStore
 from pml_registry.adapters.postgres_dependencies import PostgresDependencyStore
-from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresCandidateStore
+from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
 from pml_registry.adapters.postgres_graph import PostgresGraphStore
 from pml_registry.adapters.postgres_names import PostgresNameStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
@@ -51,7 +48,6 @@ from pml_registry.entrypoints.bus.on_dependencies import (
     on_remove_dependency,
 )
 from pml_registry.entrypoints.bus.on_describe_capabilities import on_describe_capabilities
-from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_graph_queries import on_find_path, on_show_hypergraph
@@ -75,13 +71,14 @@ from pml_registry.entrypoints.bus.on_set_cache_policy import on_set_cache_policy
 from pml_registry.entrypoints.bus.on_settle_name import on_settle_name
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.entrypoints.bus.with_dependencies import (
-    discover_related,
     list_counted,
     resolve_counted,
 )
-from pml_registry.ports import CapabilityStore, Embedder, ToolStore
+from pml_registry.parts.search import search_of, serve_search
+from pml_registry.ports import CapabilityStore, ToolStore
 from pml_registry.ports.curation import NameModel
 from pml_registry.ports.graph import DependencyStore
+from pml_registry.ports.vectors import Embedder
 from pml_registry.settings import RegistrySettings
 
 _OVERDUE_AFTER_S = 15.0
@@ -94,11 +91,12 @@ _RETRY_S = 5.0
 async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Run the registry until the context exits."""
     async with (
-        aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as embedder,
         open_schema(
             settings.postgres_dsn, "registry", "pml_registry", patience_s=settings.start_patience_s
         ) as pool,
+        search_of(settings, pool) as search,
     ):
+        embedder = search.embedder
         key, trusted = signing_key_of("registry", settings), trusted_keys_of(settings)
         signing = VersionKeys(key, trusted, CodeHashes())
         mark = SignedMark(settings.registry_signed_mark)
@@ -115,7 +113,8 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         graphs = ScopeGraphs(graph_rows)
         changes = GraphChanges(graphs, bus.publish)
         provides = Provides(graph_rows, changes)
-        await _serve_queries(bus, pool, resolution, tools, embedder, dependencies)
+        await _serve_queries(bus, resolution, tools, dependencies)
+        await serve_search(bus, search, PostgresCandidateStore(pool), dependencies)
         merging = Merging(service, tools, embedder, CodeHashes())
         await _serve_records(bus, merging, checks)
         await _serve_naming(bus, naming, capabilities, embedder)
@@ -125,7 +124,7 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         await _serve_curation(bus, curator, resolution, embedder)
         await _serve_graph(bus, resolution, dependencies, changes)
         await _consume_events(bus, capabilities, tools, embedder, dependencies)
-        relations = Relations(dependencies, embedder, PgvectorIndex(pool))
+        relations = Relations(dependencies, embedder, search.index)
         await _follow_changes(bus, relations, provides, graphs)
         every_s = LAPSES_AFTER.total_seconds()
         curation = partial(curator.look, settings.registry_curation_after)
@@ -136,17 +135,16 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
                 run_periodically(service.publish_overdue, _OVERDUE_AFTER_S),
                 run_until_done(signing_versions.sign_all, _RETRY_S),
                 run_periodically(provides.catch_up, every_s, first_after_s=every_s),
+                *(work() for work in search.upkeep),
             ]
         ):
-            yield {"postgres": storage_check(pool), "embeddings": embedder.check}
+            yield {"postgres": storage_check(pool), **search.checks}
 
 
 async def _serve_queries(
     bus: Bus,
-    pool: Pool,
     resolution: Resolution,
     tools: ToolStore,
-    embedder: Embedder,
     dependencies: DependencyStore,
 ) -> None:
     unavailable, capabilities = partial(QueryFailed, "unavailable"), resolution.capabilities
@@ -169,14 +167,6 @@ async def _serve_queries(
     await bus.serve(
         catalog.LIST_TOOLS, map_unavailable(partial(on_list_tools, tools=tools), unavailable)
     )
-    discover = partial(
-        on_discover,
-        embedder=embedder,
-        index=PgvectorIndex(pool),
-        candidates=PostgresCandidateStore(pool),
-    )
-    discover_needs = partial(discover_related, discover=discover, dependencies=dependencies)
-    await bus.serve(catalog.DISCOVER, map_unavailable(discover_needs, unavailable))
 
 
 async def _serve_records(bus: Bus, merging: Merging, checks: VersionChecks) -> None:

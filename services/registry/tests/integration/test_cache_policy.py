@@ -6,7 +6,7 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.tool import ToolAnnotations
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import (
     ELSEWHERE,
     analysed,

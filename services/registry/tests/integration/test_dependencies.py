@@ -32,7 +32,7 @@ from pml_registry.entrypoints.bus.with_dependencies import (
     list_counted,
     resolve_counted,
 )
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import ELSEWHERE, SCOPE, analysed
 from services.registry.tests.support.dependencies import GraphDriver, calling, calls, code
 from services.registry.tests.support.stores import Stores

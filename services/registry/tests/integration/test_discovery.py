@@ -11,10 +11,11 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_registry.domain.documents import tool_terms
 from pml_registry.domain.intents import WHOLE_CANDIDATES
+from pml_registry.domain.ranking import Kind
 from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.ports import Embedded, Embedder
+from pml_registry.ports.vectors import Embedded, Embedder, IndexUnavailable, Near, Vector
 from services.registry.tests.support.builders import (
     AUTHOR,
     ELSEWHERE,
@@ -29,6 +30,7 @@ from services.registry.tests.support.builders import (
 )
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
+from services.registry.tests.support.vectors import Renamed
 
 READ = tool("fs:read_text", "Returns the content of one file.")
 WEATHER = tool("weather:forecast", "Tells tomorrow's temperature in a city.")
@@ -251,3 +253,38 @@ async def test_a_private_capability_is_found_by_its_owner_alone(
         )
         assert [hit.name for hit in page.hits] == names
         assert page.total == len(names)
+
+
+class AwaySearch:
+    """An index that is away."""
+
+    async def nearest(
+        self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
+    ) -> Sequence[Near]:
+        raise IndexUnavailable("Qdrant does not answer")
+
+
+async def test_without_the_index_the_words_find_and_the_page_is_degraded(
+    filled: Stores, embedder: Embedder
+) -> None:
+    whole = await _discover(filled, embedder, "show file content")
+    query = Discover(scope=SCOPE, intent="show file content")
+    page = await on_discover(query, embedder, AwaySearch(), filled.candidates)
+    assert (whole.degraded, page.degraded) == (False, True)
+    by_words = {hit.id: hit.score for hit in page.hits}
+    # Stored vectors still count; how rare a word is depends on the candidates.
+    scores = {hit.id: hit.score for hit in whole.hits if hit.id in by_words}
+    assert by_words == pytest.approx(scores, abs=0.02)
+    assert {hit.name for hit in page.hits} == {"fs:show", "read_text"}
+
+
+async def test_without_the_embedder_the_words_find_and_the_page_is_degraded(
+    filled: Stores, embedder: Embedder
+) -> None:
+    away = Renamed(embedder, "hash", fails_after=0)
+    page = await _discover(filled, away, "show file content")
+    assert (page.degraded, page.total) == (True, 2)
+    assert {hit.name for hit in page.hits} == {"fs:show", "read_text"}
+    assert all(0.0 < hit.score < 0.6 for hit in page.hits)
+    nothing = await _discover(filled, away, "of the")
+    assert nothing == DiscoveryPage(hits=(), total=0, degraded=True)

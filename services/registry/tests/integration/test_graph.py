@@ -23,8 +23,8 @@ from pml_registry.entrypoints.bus.on_capability_changed import (
 )
 from pml_registry.entrypoints.bus.on_catalog_changed import on_catalog_changed
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.ports import Embedder
 from pml_registry.ports.graph import Compare, GraphStore
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import ELSEWHERE, SCOPE, analysed, edges, listed
 from services.registry.tests.support.dependencies import GraphDriver, calls, code
 from services.registry.tests.support.stores import Stores

@@ -11,7 +11,7 @@ from pml_common.contracts.merging import MergeCapabilities
 from pml_common.contracts.scope import Scope
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_merge import on_merge_capabilities
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import AUTHOR, SCOPE
 from services.registry.tests.support.curation_driver import CurationDriver
 from services.registry.tests.support.merge_driver import MergeDriver

@@ -8,8 +8,11 @@ from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.scope import Scope
 from pml_common.storage.migrations import migrate, read_migrations
 from pml_common.storage.schema import open_schema
+from pml_registry.adapters.postgres_models import PostgresEmbeddingModels
+from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.application.resolution import Resolution
 from pml_registry.domain.visibility import Viewer
+from pml_registry.ports.vectors import EmbeddingModel
 from services.registry.tests.support.builders import SCOPE
 from services.registry.tests.support.stores import postgres_stores
 
@@ -71,3 +74,47 @@ async def test_each_capability_becomes_a_record_with_one_version(postgres_dsn: s
     assert (named.cache.policy, named.cache.revision) == ("memoize", 3)
     assert (named.named, unnamed.named) == (True, False)
     assert named.record_id != unnamed.record_id
+
+
+_FIRST, _SECOND = ([1.0] + [0.0] * 383), ([0.0] * 383 + [1.0])
+_EMBEDDED = """
+UPDATE workflow_pattern
+SET embedding = CASE WHEN code = 'return 1;' THEN $1::real[]::vector ELSE $2::real[]::vector END,
+    embedding_model = CASE WHEN code = 'return 1;' THEN 'first' ELSE 'second' END
+"""
+_A_TOOL = """
+WITH made AS (
+    INSERT INTO tool_server (org, project, server) VALUES ('acme', 'webapp', 'fs') RETURNING *
+)
+INSERT INTO tool_schema (
+    org, project, server, name, definition, definition_hash, document, embedding, embedding_model
+)
+SELECT org, project, server, 'read', '{}', '', 'read', $1::real[]::vector, 'first' FROM made
+"""
+
+
+@pytest.mark.integration
+async def test_vectors_of_the_model_with_most_of_them_are_moved(postgres_dsn: str) -> None:
+    every = list(read_migrations("pml_registry"))
+    await migrate(postgres_dsn, "registry", [each for each in every if each.name < _BEFORE])
+    session = await asyncpg.connect(
+        postgres_dsn, server_settings={"search_path": "registry,public"}
+    )
+    try:
+        await session.execute(_TWO_CAPABILITIES)
+        await session.execute(_EMBEDDED, _FIRST, _SECOND)
+        await session.execute(_A_TOOL, _FIRST)
+    finally:
+        await session.close()
+    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
+        models, index = PostgresEmbeddingModels(pool), PgvectorIndex(pool)
+        (model,) = await models.all()
+        assert (model.model, model.state) == (EmbeddingModel("first", 384), "serving")
+        assert await index.count("first") == 2
+        (found,) = await index.nearest(SCOPE, "capability", "first", _FIRST, 9)
+        assert found.cosine == pytest.approx(1.0)
+        (tool,) = await index.nearest(SCOPE, "tool", "first", _FIRST, 9)
+        assert tool.id == "fs:read"
+        (left,) = await models.unembedded("first", None, 9)
+        assert left.key.kind == "capability"
+        assert left.key.id != found.id

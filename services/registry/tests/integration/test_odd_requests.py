@@ -12,7 +12,7 @@ from typing_extensions import override
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.dns import Fork, Rename, SetVisibility, Transfer, Yank
 from pml_registry.domain.visibility import Viewer
-from pml_registry.ports import Embedded, Embedder
+from pml_registry.ports.vectors import Embedded, Embedder
 from services.registry.tests.support.builders import AUTHOR, OTHER_HASH, SCOPE, analysed
 from services.registry.tests.support.store_driver import StoreDriver
 

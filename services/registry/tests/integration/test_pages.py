@@ -10,7 +10,7 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.registry import ListCapabilities
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.schema import open_schema
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import (
     HASH,
     OTHER_HASH,

@@ -12,7 +12,7 @@ from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_list_tools import on_list_tools
 from pml_registry.entrypoints.bus.on_outputs_observed import on_outputs_observed
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import ELSEWHERE, SCOPE, listed, tool
 from services.registry.tests.support.stores import Stores
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pml_common.contracts.dependencies import GraphChanged
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import ELSEWHERE, SCOPE, analysed
 from services.registry.tests.support.dependencies import GraphDriver, code
 from services.registry.tests.support.stores import Stores

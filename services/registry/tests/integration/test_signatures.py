@@ -19,7 +19,7 @@ from pml_registry.adapters.signed_mark import SignedMark
 from pml_registry.application.signing_versions import SigningVersions
 from pml_registry.domain.reservations import LAPSES_AFTER
 from pml_registry.domain.visibility import Viewer
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import (
     ELSEWHERE,
     HASH,

@@ -10,7 +10,7 @@ from pml_registry.domain.terms import weigh
 from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import (
     SCOPE,
     analysed,

@@ -15,7 +15,7 @@ from pml_common.contracts.scope import Scope
 from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_list_tools import on_list_tools
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.ports import Embedded, Embedder
+from pml_registry.ports.vectors import Embedded, Embedder
 from services.registry.tests.support.builders import ELSEWHERE, SCOPE, edges, listed, tool
 from services.registry.tests.support.stores import Stores
 
@@ -114,7 +114,7 @@ async def test_another_model_embeds_again_and_changes_nothing_visible(
     newer = CountingEmbedder(embedder, "newer")
     assert await _list(stores, newer, listed(tool("fs:read"))) == []
     assert newer.texts == ["fs: read"]
-    assert (await stores.tools.server(SCOPE, "fs")).tools["fs:read"].embedding_model == "newer"
+    assert (await stores.tools.server(SCOPE, "fs")).tools["fs:read"].models[-1] == "newer"
 
 
 async def test_a_list_delivered_twice_publishes_the_same(

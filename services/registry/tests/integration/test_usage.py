@@ -7,7 +7,7 @@ from pml_common.storage.migrations import migrate, read_migrations
 from pml_common.storage.schema import open_schema
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import TrustedHashes, analysed, learning_update
 from services.registry.tests.support.stores import postgres_stores
 

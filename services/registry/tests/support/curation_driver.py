@@ -33,7 +33,7 @@ from pml_registry.entrypoints.bus.on_curate import on_curate
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_lift_capability import on_lift_capability
 from pml_registry.entrypoints.bus.on_save_capability import Saving, on_save_capability
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import AUTHOR, SCOPE, learning_update, tool
 from services.registry.tests.support.store_driver import StoreDriver, published
 from services.registry.tests.support.stores import Stores, stores_on, version_keys

@@ -38,7 +38,7 @@ from pml_registry.entrypoints.bus.on_dependencies import (
 from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_graph_queries import on_find_path, on_show_hypergraph
 from pml_registry.entrypoints.bus.on_resolve_capability import on_resolve_capability
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import SCOPE, analysed, learning_update
 from services.registry.tests.support.store_driver import StoreDriver, published
 from services.registry.tests.support.stores import Stores

@@ -16,7 +16,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_registry.entrypoints.bus.on_merge import Merging, on_merge_capabilities, on_plan_merge
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import AUTHOR, SCOPE, listed
 from services.registry.tests.support.curation_driver import CurationDriver
 from services.registry.tests.support.stores import Stores

@@ -55,7 +55,7 @@ from pml_registry.entrypoints.bus.on_reserve_name import on_reserve_name
 from pml_registry.entrypoints.bus.on_resolve_capability import on_resolve_capability
 from pml_registry.entrypoints.bus.on_set_cache_policy import on_set_cache_policy
 from pml_registry.entrypoints.bus.on_settle_name import on_settle_name
-from pml_registry.ports import Embedder
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import AUTHOR, NOON, SCOPE, TrustedHashes
 from services.registry.tests.support.stores import Stores
 

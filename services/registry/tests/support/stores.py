@@ -9,21 +9,23 @@ from pml_common.signing import SigningKey, TrustedKeys
 from pml_common.storage.pool import Pool, connection
 from pml_registry.adapters.memory_capabilities import MemoryCapabilityStore
 from pml_registry.adapters.memory_dependencies import MemoryDependencyStore
-from pml_registry.adapters.memory_discovery import MemoryDiscovery
+from pml_registry.adapters.memory_discovery import MemoryCandidateStore
 from pml_registry.adapters.memory_graph import MemoryGraphStore
 from pml_registry.adapters.memory_names import MemoryNameStore
 from pml_registry.adapters.memory_records import MemoryRecordStore
 from pml_registry.adapters.memory_signatures import MemorySignatureStore
 from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.adapters.memory_tools import MemoryToolStore
+from pml_registry.adapters.memory_vectors import MemoryVectorIndex
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_dependencies import PostgresDependencyStore
-from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresCandidateStore
+from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
 from pml_registry.adapters.postgres_graph import PostgresGraphStore
 from pml_registry.adapters.postgres_names import PostgresNameStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
 from pml_registry.adapters.postgres_signatures import PostgresSignatureStore
 from pml_registry.adapters.postgres_tools import PostgresToolStore
+from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.adapters.version_keys import VersionKeys
 from pml_registry.application.version_checks import CheckedCapabilities, VersionChecks
 from pml_registry.ports import (
@@ -33,10 +35,10 @@ from pml_registry.ports import (
     NameStore,
     SignatureStore,
     ToolStore,
-    VectorIndex,
 )
 from pml_registry.ports.graph import DependencyStore, GraphStore
 from pml_registry.ports.records import RecordStore
+from pml_registry.ports.vectors import VectorIndex
 from services.registry.tests.support.builders import TrustedHashes
 
 Edges = Mapping[tuple[str, str, str], tuple[int, str]]
@@ -97,12 +99,11 @@ def memory_stores(keys: VersionKeys | None = None, tables: MemoryTables | None =
     """In-memory stores, empty or with these tables."""
     tables = tables or MemoryTables()
     checks = VersionChecks(keys or version_keys(), VERIFIED_RUNS)
-    discovery = MemoryDiscovery(tables)
     return Stores(
         CheckedCapabilities(MemoryCapabilityStore(tables, checks.signing), checks),
         MemoryToolStore(tables),
-        discovery,
-        discovery,
+        MemoryVectorIndex(tables),
+        MemoryCandidateStore(tables),
         MemoryNameStore(tables, checks.signing),
         MemoryRecordStore(tables, checks.signing),
         MemoryDependencyStore(tables),

@@ -22,7 +22,7 @@ DEFINITIONS = st.dictionaries(
 
 
 def _known(tools: list[ToolDefinition], model: str = "m") -> dict[str, KnownTool]:
-    return {known.tool_id: KnownTool(known.definition_hash, model) for known in tools}
+    return {known.tool_id: KnownTool(known.definition_hash, (model,)) for known in tools}
 
 
 def test_new_and_redefined_tools_are_saved_and_missing_ones_removed() -> None:
@@ -44,6 +44,11 @@ def test_a_vector_of_another_model_is_recomputed_without_a_visible_change() -> N
     change = changes_in([tool("fs:same")], _known([tool("fs:same")], "older"), "m")
     assert [saved.tool_id for saved in change.saved] == ["fs:same"]
     assert not change.visible
+
+
+def test_without_a_model_nothing_is_embedded_again() -> None:
+    change = changes_in([tool("fs:same")], _known([tool("fs:same")], "older"), None)
+    assert (change.saved, change.visible) == ((), False)
 
 
 def test_only_a_servers_own_tools_with_valid_ids_are_accepted_once_each() -> None:

@@ -105,6 +105,8 @@ def discover(client: Client, out: Output, intent: str, kind: str, limit: int) ->
         table.add_row(score, str(hit["type"]), escape(str(name)), text)
         called = escape(short(str(hit.get("signature") or ""), 200))
         table.add_row("", "", "", f"[dim]{called}[/]")
+    if answer.get("degraded"):
+        out.note("found by words alone: the vector index or the embedding model does not answer")
     out.show(answer, table if hits else "[dim]no results[/]")
 
 

@@ -20,6 +20,7 @@ from pml_common.contracts import (
     learner,
     merging,
     registry,
+    search_index,
 )
 from pml_common.contracts.base import Command, Contract, Message, Query
 from pml_common.contracts.capability import CapabilityRecord
@@ -449,6 +450,22 @@ DISCOVER = QueryType(
     registry.Discover,
     registry.DiscoveryPage,
     "Rank tools and capabilities by their match with an intent.",
+    clients=("gateway",),
+)
+SHOW_INDEX = QueryType(
+    "registry",
+    "show-index",
+    search_index.ShowIndex,
+    search_index.IndexState,
+    "Show the state of the vector index.",
+    clients=("gateway",),
+)
+REINDEX = QueryType(
+    "registry",
+    "reindex",
+    search_index.Reindex,
+    search_index.IndexState,
+    "Rebuild the vector index in the background.",
     clients=("gateway",),
 )
 ADD_DEPENDENCY = QueryType(

@@ -210,7 +210,9 @@ DiscoveryHit = Annotated[ToolHit | CapabilityHit, Field(discriminator="type")]
 
 
 class DiscoveryPage(Contract):
-    """Hits, best first, and the total number above `min_score`."""
+    """Hits, best first, and the total number above `min_score`. `degraded`: found by words alone,
+    or without the vector index, because this or the embedding model does not answer."""
 
     hits: tuple[DiscoveryHit, ...]
     total: int = Field(ge=0)
+    degraded: bool = False

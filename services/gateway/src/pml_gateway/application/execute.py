@@ -66,7 +66,8 @@ class Suggestions:
             policy=self.policy_of(scope),
         )
         page = await self.query_client.request(catalog.DISCOVER, query)
-        return ExecuteResponse(status="suggestions", suggestions=page.hits)
+        found = ExecuteResponse(status="suggestions", suggestions=page.hits)
+        return found.model_copy(update={"degraded": True}) if page.degraded else found
 
 
 @dataclass(frozen=True)

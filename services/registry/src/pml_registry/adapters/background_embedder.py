@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from pml_registry.ports import Embedded, Embedder, Vector
+from pml_registry.ports.vectors import Embedded, Embedder, EmbedderUnavailable, Vector
 
 log = logging.getLogger(__name__)
-
-DIMENSION = 384
-"""Length of the vectors in the schema."""
 
 _BATCH_SIZE = 8
 
@@ -34,17 +31,17 @@ class BackgroundEmbedder(Embedder):
     """Embeds a batch texts at a time, so that a query never waits for a whole tool catalog."""
 
     def __init__(self, load: Callable[[], Model]) -> None:
-        self._loading = asyncio.create_task(self._load(load), name="load-embedding-model")
+        self._loading = asyncio.create_task(asyncio.to_thread(load), name="load-embedding-model")
         self._loading.add_done_callback(_log_result)
         self._lock = asyncio.Lock()
 
     @override
     async def model(self) -> str:
-        return (await asyncio.shield(self._loading)).model_name
+        return (await self._model()).model_name
 
     @override
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        model = await asyncio.shield(self._loading)
+        model = await self._model()
         vectors: list[Vector] = []
         for start in range(0, len(texts), _BATCH_SIZE):
             async with self._lock:
@@ -64,14 +61,12 @@ class BackgroundEmbedder(Embedder):
         self._loading.cancel()
         await asyncio.gather(self._loading, return_exceptions=True)
 
-    async def _load(self, load: Callable[[], Model]) -> Model:
-        model = await asyncio.to_thread(load)
-        if model.dimension != DIMENSION:
-            raise ValueError(
-                f"{model.model_name} makes vectors of {model.dimension} numbers, "
-                f"the schema holds {DIMENSION}: migrate it, or use another model"
-            )
-        return model
+    async def _model(self) -> Model:
+        """Wait until the model is loaded. Raises EmbedderUnavailable."""
+        try:
+            return await asyncio.shield(self._loading)
+        except Exception as failure:
+            raise EmbedderUnavailable(f"the embedding model cannot be used: {failure}") from failure
 
 
 def _log_result(loading: asyncio.Task[Model]) -> None:

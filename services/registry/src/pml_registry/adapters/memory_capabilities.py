@@ -23,7 +23,6 @@ from pml_registry.adapters.memory_tables import (
     DependencyRow,
     MemoryTables,
     RecordRow,
-    SearchEntry,
     VersionRow,
 )
 from pml_registry.domain.admission import Admission
@@ -40,10 +39,10 @@ from pml_registry.ports import (
     CapabilityTransaction,
     CodeShape,
     Described,
-    Embedded,
     LearningOutcome,
     VersionSigning,
 )
+from pml_registry.ports.vectors import Embedded
 
 
 class MemoryCapabilityStore(CapabilityStore):
@@ -217,14 +216,14 @@ class MemoryCapabilityTransaction(StoreTransaction[MemoryInboxEntry], Capability
         known = self._tables.behaviours.get((scope, behaviour))
         record = _created(analysis, admission) if known is None else known.record
         terms = admission.terms(analysis.parameters_schema)
-        entry = SearchEntry(terms, embedded.model, embedded.vectors[0])
         described = {"description": admission.description, "updated_at": datetime.now(UTC)}
         described_as = record.model_copy(update=described)
         if known is None:
-            row = BehaviourRow(described_as, entry, shape=shape)
+            row = BehaviourRow(described_as, terms, shape=shape)
         else:
-            row = replace(known, record=described_as, entry=entry)
+            row = replace(known, record=described_as, terms=terms)
         self._transaction.stage(lambda: self._tables.behaviours.update({(scope, behaviour): row}))
+        self._transaction.stage(lambda: self._tables.embed_behaviour(scope, behaviour, embedded))
         if known is None:
             version = VersionRow(
                 behaviour,

@@ -1,38 +1,30 @@
-"""Discovery in memory; tested by the same suite as Postgres."""
+"""Candidates of discovery in memory; tested by the same suite as Postgres."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import numpy as np
-from numpy.typing import NDArray
 from typing_extensions import override
 
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
-from pml_registry.adapters.memory_tables import MemoryTables, SearchEntry
+from pml_common.storage.columns import scope_columns
+from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.domain.intents import Part
 from pml_registry.domain.offers import Subject, judged_tool
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.domain.record_views import discovery_hits
 from pml_registry.domain.visibility import Viewer, sees
-from pml_registry.ports import CandidateStore, Embedded, Vector, VectorIndex
+from pml_registry.ports import CandidateStore
+from pml_registry.ports.vectors import Embedded, PointKey
 
 
-class MemoryDiscovery(VectorIndex, CandidateStore):
+class MemoryCandidateStore(CandidateStore):
     """Scans every row; finds words by their terms."""
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
-
-    @override
-    async def nearest(
-        self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
-    ) -> Sequence[str]:
-        visible = self._visible(Viewer(scope), kind)
-        same = {id_: found for id_, found in visible.items() if found.model == model}
-        cosines = dict(zip(same, _cosines(same.values(), [vector])[:, 0].tolist(), strict=True))
-        return sorted(same, key=lambda id_: -cosines[id_])[:limit]
 
     @override
     async def candidates(
@@ -40,22 +32,17 @@ class MemoryDiscovery(VectorIndex, CandidateStore):
         viewer: Viewer,
         kind: Kind,
         parts: Sequence[Part],
-        embedded: Embedded,
+        embedded: Embedded | None,
         near: Sequence[str],
     ) -> Sequence[Candidate]:
         scope, visible = viewer.scope, self._visible(viewer, kind)
         considered = {id_ for part in parts for id_ in _worded(visible, part)} | {*near}
-        found = {id_: entry for id_, entry in visible.items() if id_ in considered}
-        cosines = _cosines(found.values(), embedded.vectors)
         return [
             self._candidate(
-                scope,
-                kind,
-                id_,
-                tuple(row.tolist()) if entry.model == embedded.model else (0.0,) * len(parts),
-                entry.terms,
+                scope, kind, id_, self._cosines(scope, kind, id_, parts, embedded), terms
             )
-            for (id_, entry), row in zip(found.items(), cosines, strict=True)
+            for id_, terms in visible.items()
+            if id_ in considered
         ]
 
     @override
@@ -97,12 +84,12 @@ class MemoryDiscovery(VectorIndex, CandidateStore):
         row = self._tables.tools.get((scope, tool_id))
         return judged_tool(tool_id, ToolAnnotations() if row is None else row[0].annotations)
 
-    def _visible(self, viewer: Viewer, kind: Kind) -> Mapping[str, SearchEntry]:
+    def _visible(self, viewer: Viewer, kind: Kind) -> Mapping[str, Mapping[str, float]]:
         scope = viewer.scope
         if kind == "tool":
             return {
-                tool_id: found
-                for (its_scope, tool_id), (_, found) in self._tables.tools.items()
+                tool_id: terms
+                for (its_scope, tool_id), (_, terms) in self._tables.tools.items()
                 if its_scope == scope
             }
         latest = {
@@ -111,10 +98,25 @@ class MemoryDiscovery(VectorIndex, CandidateStore):
             if sees(viewer, scope, record.visibility, record.owner)
         }
         return {
-            str(behaviour): row.entry
+            str(behaviour): row.terms
             for (its_scope, behaviour), row in self._tables.behaviours.items()
             if its_scope == scope and row.record.listed and behaviour in latest
         }
+
+    def _cosines(
+        self,
+        scope: Scope,
+        kind: Kind,
+        id_: str,
+        parts: Sequence[Part],
+        embedded: Embedded | None,
+    ) -> tuple[float, ...]:
+        """Cosines with each part; 0 where either has no vector of the model."""
+        of_models = self._tables.vectors.get(PointKey(*scope_columns(scope), kind, id_), {})
+        if embedded is None or embedded.model not in of_models:
+            return (0.0,) * len(parts)
+        own = of_models[embedded.model]
+        return tuple(float(np.dot(own, vector)) for vector in embedded.vectors)
 
     def _candidate(
         self,
@@ -131,19 +133,10 @@ class MemoryDiscovery(VectorIndex, CandidateStore):
         return Candidate(kind, id_, cosines, terms, runs=usage.count, successes=usage.success_count)
 
 
-def _worded(visible: Mapping[str, SearchEntry], part: Part) -> Sequence[str]:
+def _worded(visible: Mapping[str, Mapping[str, float]], part: Part) -> Sequence[str]:
     """Ids of those whose terms fit the part best, at most its limit."""
     weights = {
-        id_: sum(found.terms.get(term, 0.0) for term in part.terms)
-        for id_, found in visible.items()
+        id_: sum(terms.get(term, 0.0) for term in part.terms) for id_, terms in visible.items()
     }
     having = (id_ for id_, weight in weights.items() if weight > 0.0)
     return sorted(having, key=lambda id_: (-weights[id_], id_))[: part.limit]
-
-
-def _cosines(entries: Iterable[SearchEntry], vectors: Sequence[Vector]) -> NDArray[np.float64]:
-    """Cosines of unit vectors: a row for each entry, a column for each vector."""
-    rows = [entry.vector for entry in entries]
-    if not rows:
-        return np.zeros((0, len(vectors)))
-    return np.asarray(rows, np.float64) @ np.asarray(vectors, np.float64).T

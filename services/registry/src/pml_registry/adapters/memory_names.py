@@ -10,7 +10,7 @@ from typing_extensions import override
 from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
-from pml_registry.adapters.memory_tables import MemoryTables, RecordRow, SearchEntry, VersionRow
+from pml_registry.adapters.memory_tables import MemoryTables, RecordRow, VersionRow
 from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.reservations import (
     Record,
@@ -91,10 +91,9 @@ class MemoryNameStore(NameStore):
         self._tables.reservations[scope, workflow_id] = settled
         key = scope, held.behaviour
         row = self._tables.behaviours[key]
-        embedded = found_by.embedded
-        entry = SearchEntry(found_by.terms, embedded.model, embedded.vectors[0])
         record = row.record.model_copy(update={"listed": True})
-        self._tables.store(key, replace(row, record=record, entry=entry))
+        self._tables.store(key, replace(row, record=record, terms=found_by.terms))
+        self._tables.embed_behaviour(*key, found_by.embedded)
 
     @override
     async def renew(self, scope: Scope, workflow_id: UUID, lapses_at: datetime) -> None:

@@ -33,7 +33,6 @@ from pml_registry.adapters.memory_tables import (
     BehaviourRow,
     MemoryTables,
     RecordRow,
-    SearchEntry,
     VersionRow,
 )
 from pml_registry.domain.cursors import After
@@ -267,9 +266,9 @@ class MemoryRecordStore(RecordStore):
         return holder_text(name, holder if is_other else None, reservation)
 
     def _describe(self, scope: Scope, behaviour: UUID, found_by: FoundBy) -> None:
-        known, embedded = self._tables.behaviours[scope, behaviour], found_by.embedded
-        entry = SearchEntry(found_by.terms, embedded.model, embedded.vectors[0])
-        self._tables.behaviours[scope, behaviour] = replace(known, entry=entry)
+        known = self._tables.behaviours[scope, behaviour]
+        self._tables.behaviours[scope, behaviour] = replace(known, terms=found_by.terms)
+        self._tables.embed_behaviour(scope, behaviour, found_by.embedded)
 
     def _save(self, scope: Scope, before: RecordRow, after: RecordState) -> None:
         versions = tuple(
@@ -303,7 +302,9 @@ class MemoryRecordStore(RecordStore):
                 "listed": known.record.listed and keep_listed,
             }
         )
-        self._tables.behaviours.setdefault((scope, behaviour), BehaviourRow(record, known.entry))
+        if (scope, behaviour) not in self._tables.behaviours:
+            self._tables.behaviours[scope, behaviour] = BehaviourRow(record, known.terms)
+            self._tables.copy_vectors((source.scope, origin), (scope, behaviour))
         return behaviour
 
     def _list(self, scope: Scope, behaviour: UUID) -> None:

@@ -13,22 +13,15 @@ from pml_common.contracts.provides import ProvidesEdge
 from pml_common.contracts.references import Tag
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
+from pml_common.storage.columns import scope_columns
 from pml_common.storage.memory import MemoryInbox
 from pml_registry.domain.listing import StoredCapability
 from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.reservations import Reservation
 from pml_registry.domain.signatures import Signature, VersionStatement
 from pml_registry.domain.tool_catalog import LearnedOutput
-from pml_registry.ports import CodeShape, Vector, VersionSigning
-
-
-@dataclass(frozen=True)
-class SearchEntry:
-    """The weighed terms of a tool or capability, and its vector."""
-
-    terms: Mapping[str, float]
-    model: str
-    vector: Vector
+from pml_registry.ports import CodeShape, VersionSigning
+from pml_registry.ports.vectors import Embedded, PointKey, Vector
 
 
 @dataclass(frozen=True)
@@ -80,7 +73,7 @@ class BehaviourRow:
     """A behaviour: `record` without what belongs to a record's row."""
 
     record: CapabilityRecord
-    entry: SearchEntry
+    terms: Mapping[str, float]
     learning_revision: int = 0
     shape: CodeShape | None = None
 
@@ -139,9 +132,14 @@ class MemoryTables:
     listed_at: dict[tuple[Scope, str], datetime | None] = field(
         default_factory=dict[tuple[Scope, str], datetime | None]
     )
-    tools: dict[tuple[Scope, str], tuple[ToolDefinition, SearchEntry]] = field(
-        default_factory=dict[tuple[Scope, str], tuple[ToolDefinition, SearchEntry]]
+    tools: dict[tuple[Scope, str], tuple[ToolDefinition, Mapping[str, float]]] = field(
+        default_factory=dict[tuple[Scope, str], tuple[ToolDefinition, Mapping[str, float]]]
     )
+    """With their weighed terms."""
+    vectors: dict[PointKey, dict[str, Vector]] = field(
+        default_factory=dict[PointKey, dict[str, Vector]]
+    )
+    """By model."""
     quarantined: dict[tuple[Scope, str], tuple[QuarantinedTool, ...]] = field(
         default_factory=dict[tuple[Scope, str], tuple[QuarantinedTool, ...]]
     )
@@ -169,6 +167,18 @@ class MemoryTables:
         self.behaviours[key] = row
         if row.record.listed and row.shape is not None:
             self.offered.setdefault((key[0], row.shape.shape_hash), key[1])
+
+    def embed_behaviour(self, scope: Scope, behaviour: UUID, embedded: Embedded) -> None:
+        """Store the vector of a behaviour's new text, if it is embedded, instead of those of the
+        former one."""
+        models = [embedded.model] * len(embedded.vectors)
+        vectors = dict(zip(models, embedded.vectors, strict=True))
+        self.vectors[behaviour_key(scope, behaviour)] = vectors
+
+    def copy_vectors(self, source: tuple[Scope, UUID], behaviour: tuple[Scope, UUID]) -> None:
+        """Give a behaviour the vectors of another with the same text."""
+        copied = dict(self.vectors.get(behaviour_key(*source), {}))
+        self.vectors[behaviour_key(*behaviour)] = copied
 
     def versions(self, scope: Scope) -> Iterator[CapabilityRecord]:
         """Every version of every record of a scope: named records first, the oldest name first,
@@ -260,3 +270,13 @@ class MemoryTables:
                 "cache": row.cache,
             }
         )
+
+
+def behaviour_key(scope: Scope, behaviour: UUID) -> PointKey:
+    """Return the key of a behaviour's vectors."""
+    return PointKey(*scope_columns(scope), "capability", str(behaviour))
+
+
+def tool_key(scope: Scope, tool_id: str) -> PointKey:
+    """Return the key of a tool's vectors."""
+    return PointKey(*scope_columns(scope), "tool", tool_id)

@@ -12,7 +12,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.storage.memory import MemoryInboxEntry
 from pml_common.storage.store_transaction import StoreTransaction
-from pml_registry.adapters.memory_tables import MemoryTables, SearchEntry
+from pml_registry.adapters.memory_tables import MemoryTables, tool_key
 from pml_registry.domain.documents import tool_terms
 from pml_registry.domain.tool_catalog import (
     CatalogUpdate,
@@ -22,7 +22,8 @@ from pml_registry.domain.tool_catalog import (
     ShownEdge,
     with_output,
 )
-from pml_registry.ports import ToolStore, ToolTransaction, Vector
+from pml_registry.ports import ToolStore, ToolTransaction
+from pml_registry.ports.vectors import Vector
 
 
 class MemoryToolStore(ToolStore):
@@ -102,20 +103,20 @@ class MemoryToolTransaction(StoreTransaction[MemoryInboxEntry], ToolTransaction)
         model: str,
         quarantined: Sequence[QuarantinedTool],
     ) -> None:
-        saved = {
-            (listed.scope, tool.tool_id): (
-                tool,
-                SearchEntry(tool_terms(tool), model, vectors[tool.tool_id]),
-            )
-            for tool in change.saved
-        }
+        saved = {(listed.scope, tool.tool_id): (tool, tool_terms(tool)) for tool in change.saved}
         before = self._tables.listed_at.get((listed.scope, listed.server))
         times = {(listed.scope, listed.server): _later(before, listed.listed_at)}
 
         def apply() -> None:
             self._tables.tools.update(saved)
+            for tool_id in change.redefined:
+                self._tables.vectors.pop(tool_key(listed.scope, tool_id), None)
+            for tool_id, vector in vectors.items():
+                key = tool_key(listed.scope, tool_id)
+                self._tables.vectors.setdefault(key, {})[model] = vector
             for tool_id in change.removed:
                 del self._tables.tools[listed.scope, tool_id]
+                self._tables.vectors.pop(tool_key(listed.scope, tool_id), None)
             self._tables.listed_at.update(times)
             self._tables.quarantined[listed.scope, listed.server] = tuple(quarantined)
 
@@ -137,8 +138,10 @@ def _known(tables: MemoryTables, scope: Scope, server: str) -> KnownServer:
     return KnownServer(
         tables.listed_at.get((scope, server)),
         {
-            tool_id: KnownTool(tool.definition_hash, found.model)
-            for (its_scope, tool_id), (tool, found) in tables.tools.items()
+            tool_id: KnownTool(
+                tool.definition_hash, tuple(tables.vectors.get(tool_key(scope, tool_id), ()))
+            )
+            for (its_scope, tool_id), (tool, _) in tables.tools.items()
             if its_scope == scope and tool.server == server
         },
         tables.quarantined.get((scope, server), ()),

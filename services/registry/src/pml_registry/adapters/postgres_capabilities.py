@@ -31,6 +31,7 @@ from pml_registry.adapters.postgres_rows import (
     version_of,
 )
 from pml_registry.adapters.postgres_signatures import sign_version
+from pml_registry.adapters.postgres_vectors import put_embedded
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.dependencies import STATED_CONFIDENCE, direct_calls
 from pml_registry.domain.listing import StoredCapability, newest_of_each
@@ -43,10 +44,10 @@ from pml_registry.ports import (
     CapabilityTransaction,
     CodeShape,
     Described,
-    Embedded,
     LearningOutcome,
     VersionSigning,
 )
+from pml_registry.ports.vectors import Embedded
 
 _SQL = load_queries("pml_registry")
 
@@ -230,8 +231,6 @@ class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTran
             *key,
             storable(admission.description),
             storable(admission.document),
-            list(embedded.vectors[0]),
-            embedded.model,
             analysis.code,
             identity.code_hash,
             analysis.structure.model_dump_json(by_alias=True),
@@ -242,6 +241,7 @@ class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTran
             shape and shape.shape_hash,
             shape and shape.makes_calls,
         )
+        await put_embedded(self._session, analysis.scope, identity.capability_id, embedded)
         record = ids.record_id(analysis.event_id), storable(analysis.principal)
         made = await self._session.fetchrow(_SQL["create-record"], *key, *record, admission.name)
         if made is not None:

@@ -16,6 +16,7 @@ from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_names import record_of, reservation_of
 from pml_registry.adapters.postgres_rows import JSON_OBJECT, version_of
 from pml_registry.adapters.postgres_signatures import sign_version
+from pml_registry.adapters.postgres_vectors import put_embedded
 from pml_registry.domain.names import first_free, unnamed_names
 from pml_registry.domain.record_changes import Effect, RecordState, Refused
 from pml_registry.domain.reservations import holder_text, merge_refused
@@ -96,16 +97,17 @@ async def describe_as(
     session: Connection, scope: Scope, state: RecordState, found_by: FoundBy
 ) -> None:
     """Store what the record's latest behaviour is found by, if the record stands for it."""
-    await session.execute(
+    behaviour = state.behaviours[state.latest - 1]
+    described = await session.fetchval(
         _SQL["describe-as"],
         *scope_columns(scope),
-        state.behaviours[state.latest - 1],
+        behaviour,
         state.record_id,
         storable(found_by.document),
-        list(found_by.embedded.vectors[0]),
-        found_by.embedded.model,
         json.dumps(dict(found_by.terms)),
     )
+    if described is not None:
+        await put_embedded(session, scope, behaviour, found_by.embedded)
 
 
 async def in_the_way_of_merge(

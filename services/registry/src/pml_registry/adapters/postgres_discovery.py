@@ -1,6 +1,5 @@
-"""Discovery in Postgres: pgvector for meaning, an index of weighed terms for words."""
+"""Candidates of discovery in Postgres: an index of weighed terms, and the stored vectors."""
 
-import json
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
@@ -14,33 +13,17 @@ from pml_common.storage.columns import scope_columns
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
 from pml_registry.adapters.postgres_rows import capability_record, tool_definition
+from pml_registry.adapters.postgres_vectors import vector_text
 from pml_registry.domain.intents import TERM_CANDIDATES, Part
 from pml_registry.domain.offers import Subject, judged_tool
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.domain.record_views import discovery_hits
 from pml_registry.domain.visibility import Viewer
-from pml_registry.ports import CandidateStore, Embedded, Vector, VectorIndex
+from pml_registry.ports import CandidateStore
+from pml_registry.ports.vectors import Embedded
 
 _SQL = load_queries("pml_registry")
-_NEAREST: Mapping[Kind, str] = {"tool": "nearest-tools", "capability": "nearest-capabilities"}
 _WEIGH: Mapping[Kind, str] = {"tool": "weigh-tools", "capability": "weigh-capabilities"}
-
-
-class PgvectorIndex(VectorIndex):
-    """Searches the stores' own rows, so it is always up to date."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-
-    @override
-    async def nearest(
-        self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
-    ) -> Sequence[str]:
-        async with connection(self._pool) as session:
-            rows = await session.fetch(
-                _SQL[_NEAREST[kind]], *scope_columns(scope), model, list(vector), limit
-            )
-        return [row["id"] for row in rows]
 
 
 class PostgresCandidateStore(CandidateStore):
@@ -55,12 +38,14 @@ class PostgresCandidateStore(CandidateStore):
         viewer: Viewer,
         kind: Kind,
         parts: Sequence[Part],
-        embedded: Embedded,
+        embedded: Embedded | None,
         near: Sequence[str],
     ) -> Sequence[Candidate]:
         who = () if kind == "tool" else (viewer.principal,)
         asked = [(number, term) for number, part in enumerate(parts, 1) for term in part.terms]
         terms = sorted({term for _, term in asked})
+        # No vector is of the model without a name.
+        embedded = embedded or Embedded("", [[0.0]] * len(parts))
         async with connection(self._pool) as session:
             rows = await session.fetch(
                 _SQL[_WEIGH[kind]],
@@ -72,7 +57,7 @@ class PostgresCandidateStore(CandidateStore):
                 [part.limit for part in parts],
                 TERM_CANDIDATES,
                 embedded.model,
-                [json.dumps(list(vector)) for vector in embedded.vectors],
+                [vector_text(vector) for vector in embedded.vectors],
                 *who,
             )
         return [_candidate(kind, row, terms) for row in rows]

@@ -19,6 +19,7 @@ from pml_common.storage.pool import Connection, Pool, connection, transaction
 from pml_common.storage.queries import load_queries, storable
 from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of
 from pml_registry.adapters.postgres_signatures import sign_version
+from pml_registry.adapters.postgres_vectors import put_embedded
 from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.reservations import (
     Record,
@@ -102,16 +103,14 @@ class PostgresNameStore(NameStore):
                 return
             record_id = await _give(session, self._signing, scope, held)
             await session.execute(_SQL["mark-settled"], *where, workflow_id, record_id)
-            embedded = found_by.embedded
             await session.execute(
                 _SQL["describe-behaviour"],
                 *where,
                 held.behaviour,
                 storable(found_by.document),
-                list(embedded.vectors[0]),
-                embedded.model,
                 json.dumps(dict(found_by.terms)),
             )
+            await put_embedded(session, scope, held.behaviour, found_by.embedded)
 
     @override
     async def renew(self, scope: Scope, workflow_id: UUID, lapses_at: datetime) -> None:

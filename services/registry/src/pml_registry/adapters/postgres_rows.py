@@ -173,6 +173,4 @@ def learned_outputs(rows: Sequence[asyncpg.Record]) -> dict[str, LearnedOutput]:
 
 def known_tools(rows: Sequence[asyncpg.Record]) -> dict[str, KnownTool]:
     """Parse rows of `tool_schema`, by tool id."""
-    return {
-        row["tool_id"]: KnownTool(row["definition_hash"], row["embedding_model"]) for row in rows
-    }
+    return {row["tool_id"]: KnownTool(row["definition_hash"], tuple(row["models"])) for row in rows}

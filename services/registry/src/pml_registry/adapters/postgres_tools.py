@@ -24,9 +24,11 @@ from pml_registry.adapters.postgres_rows import (
     listed_tool,
     quarantined_tools,
 )
+from pml_registry.adapters.postgres_vectors import put_vectors
 from pml_registry.domain.documents import tool_document, tool_terms
 from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, LearnedOutput, ShownEdge
-from pml_registry.ports import ToolStore, ToolTransaction, Vector
+from pml_registry.ports import ToolStore, ToolTransaction
+from pml_registry.ports.vectors import Point, PointKey, Vector
 
 _SQL = load_queries("pml_registry")
 
@@ -119,14 +121,18 @@ class PostgresToolTransaction(StoreTransaction[InboxEntry], ToolTransaction):
                 tool.model_dump_json(),
                 tool.definition_hash,
                 storable(tool_document(tool)),
-                list(vectors[tool.tool_id]),
-                model,
                 json.dumps(tool_terms(tool)),
             )
             for tool in change.saved
         ]
         await self._session.executemany(_SQL["save-tool"], rows)
         await self._session.execute(_SQL["remove-tools"], *scope, list(change.removed))
+        points = [
+            Point(PointKey(*scope, "tool", tool.tool_id), vectors[tool.tool_id])
+            for tool in change.saved
+            if tool.tool_id in vectors
+        ]
+        await put_vectors(self._session, model, points)
         held = QUARANTINED.dump_json(tuple(quarantined)).decode()
         await self._session.execute(
             _SQL["note-listing"], *scope, listed.server, listed.listed_at, held

@@ -22,7 +22,8 @@ from pml_registry.domain.reservations import (
     Use,
     Wish,
 )
-from pml_registry.ports import Embedder, NameStore, VersionRefused, WorkflowOutcomes
+from pml_registry.ports import NameStore, VersionRefused, WorkflowOutcomes
+from pml_registry.ports.vectors import Embedder
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,9 @@ from pml_registry.application.described import found_by
 from pml_registry.application.resolution import Meant, Resolution
 from pml_registry.domain.record_changes import Refused, change
 from pml_registry.domain.visibility import Viewer
-from pml_registry.ports import BehaviourTexts, Embedder, FoundBy, VersionRefused
+from pml_registry.ports import BehaviourTexts, FoundBy, VersionRefused
 from pml_registry.ports.records import ChangeRequest, ForkRequest, Made, MergeRequest, RecordStore
+from pml_registry.ports.vectors import Embedder
 
 log = logging.getLogger(__name__)
 

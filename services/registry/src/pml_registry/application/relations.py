@@ -1,5 +1,6 @@
 """Relations of a newly listed capability to others, by their tools and intents."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,8 +14,16 @@ from pml_registry.domain.dependencies import (
     may_be_alternative,
     sharing,
 )
-from pml_registry.ports import Embedder, Vector, VectorIndex
 from pml_registry.ports.graph import DependencyStore
+from pml_registry.ports.vectors import (
+    Embedder,
+    EmbedderUnavailable,
+    IndexUnavailable,
+    Vector,
+    VectorSearch,
+)
+
+log = logging.getLogger(__name__)
 
 _MOST_SHARING: Final = 1000
 """Capabilities with a common tool that are compared."""
@@ -29,16 +38,21 @@ class Relations:
 
     dependencies: DependencyStore
     embedder: Embedder
-    index: VectorIndex
+    index: VectorSearch
 
     async def infer(self, scope: Scope, behaviour: UUID) -> bool:
         """Relate a listed capability to others; return whether any relation is new. A repetition
-        adds none between the same. Raises StorageUnavailable."""
+        adds none between the same. Where the embedder or the index is away, by tools alone. Raises
+        StorageUnavailable."""
         one = await self.dependencies.peer(scope, behaviour)
         if one is None or not one.listed:
             return False
         others = await self.dependencies.peers_by_tools(scope, behaviour, _MOST_SHARING)
-        related = [*sharing(one, others), *await self._alternatives(scope, one)]
+        related = [*sharing(one, others)]
+        try:
+            related += await self._alternatives(scope, one)
+        except (EmbedderUnavailable, IndexUnavailable) as outage:
+            log.warning("%s: %s is compared by its tools alone: %s", scope, behaviour, outage)
         return bool(related) and await self.dependencies.relate(scope, behaviour, related) > 0
 
     async def _alternatives(self, scope: Scope, one: Peer) -> Sequence[Related]:
@@ -47,7 +61,7 @@ class Relations:
         embedded = await self.embedder.embed([one.intent])
         (vector,) = embedded.vectors
         near = await self.index.nearest(scope, "capability", embedded.model, vector, _MOST_NEAR + 1)
-        found = await self.dependencies.peers(scope, [UUID(each) for each in near])
+        found = await self.dependencies.peers(scope, [UUID(each.id) for each in near])
         peers = [each for each in found if may_be_alternative(one, each)]
         if not peers:
             return ()

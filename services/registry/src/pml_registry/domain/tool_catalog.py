@@ -22,10 +22,10 @@ OBSERVED_FROM = 3
 
 @dataclass(frozen=True)
 class KnownTool:
-    """A stored tool; `embedding_model` is None where it has no vector."""
+    """A stored tool; `models` are those that it has a vector of."""
 
     definition_hash: str
-    embedding_model: str | None
+    models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,10 @@ def is_outdated(listed_at: datetime | None, known: KnownServer) -> bool:
 
 
 def changes_in(
-    listed: Sequence[ToolDefinition], known: Mapping[str, KnownTool], model: str
+    listed: Sequence[ToolDefinition], known: Mapping[str, KnownTool], model: str | None
 ) -> CatalogUpdate:
-    """Compare a complete, valid list with the stored tools; vectors of other models are stale."""
+    """Compare a complete, valid list with the stored tools; those without a vector of the model are
+    stored again. Without a model nothing can be embedded."""
     redefined: list[str] = []
     saved: list[ToolDefinition] = []
     for tool in listed:
@@ -132,7 +133,7 @@ def changes_in(
         if before is None or before.definition_hash != tool.definition_hash:
             redefined.append(tool.tool_id)
             saved.append(tool)
-        elif before.embedding_model != model:
+        elif model is not None and model not in before.models:
             saved.append(tool)
     listed_ids = {tool.tool_id for tool in listed}
     removed = tuple(sorted(known.keys() - listed_ids))

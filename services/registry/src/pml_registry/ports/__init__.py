@@ -29,17 +29,7 @@ from pml_registry.domain.signatures import Signature, StoredVersion, VersionStat
 from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, LearnedOutput, ShownEdge
 from pml_registry.domain.versions import Version
 from pml_registry.domain.visibility import Viewer
-
-Vector = Sequence[float]
-"""A unit vector of the model's dimension."""
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """Vectors of texts, in order, and the model that computed them."""
-
-    model: str
-    vectors: Sequence[Vector]
+from pml_registry.ports.vectors import Embedded, Vector
 
 
 @dataclass(frozen=True)
@@ -49,18 +39,6 @@ class CodeShape:
 
     shape_hash: str
     makes_calls: bool
-
-
-class Embedder(Protocol):
-    """Maps texts to vectors; similar meanings have a high cosine."""
-
-    async def model(self) -> str:
-        """Return the model's name. Waits until it is loaded; raises the error of its loading."""
-        ...
-
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Return a unit vector per text. Waits for the model; raises the error of its loading."""
-        ...
 
 
 class InboxTransaction(Protocol):
@@ -96,7 +74,7 @@ class CapabilityTransaction(InboxTransaction, Protocol):
         shape: CodeShape | None,
     ) -> None:
         """Create a capability, or update an existing one's name and description; the old name stays
-        as an alias. `embedded` is the single vector of the admission's document."""
+        as an alias. `embedded` has the vector of the admission's document, or none."""
         ...
 
 
@@ -228,7 +206,7 @@ class BehaviourTexts:
 
 @dataclass(frozen=True)
 class FoundBy:
-    """A behaviour's document, its weighed terms and, in `embedded`, its vector."""
+    """A behaviour's document, its weighed terms and, in `embedded`, its vector, if any."""
 
     document: str
     terms: Mapping[str, float]
@@ -298,8 +276,8 @@ class ToolTransaction(InboxTransaction, Protocol):
         model: str,
         quarantined: Sequence[QuarantinedTool],
     ) -> None:
-        """Store and remove tools, and store which are in quarantine; `vectors` has one for each
-        stored tool, by id."""
+        """Store and remove tools, and store which are in quarantine; `vectors` has them by tool
+        id; a tool without one is embedded later."""
         ...
 
     async def outputs(self, scope: Scope, tool_ids: Sequence[str]) -> Mapping[str, LearnedOutput]:
@@ -340,16 +318,6 @@ class ToolStore(Protocol):
         ...
 
 
-class VectorIndex(Protocol):
-    """Search by meaning. Derived: it may lag behind the stores and return removed ids."""
-
-    async def nearest(
-        self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
-    ) -> Sequence[str]:
-        """Return the ids of the nearest by cosine, among vectors of the same model."""
-        ...
-
-
 class CodeHashing(Protocol):
     """Computes hashes of programs."""
 
@@ -370,12 +338,12 @@ class CandidateStore(Protocol):
         viewer: Viewer,
         kind: Kind,
         parts: Sequence[Part],
-        embedded: Embedded,
+        embedded: Embedded | None,
         near: Sequence[str],
     ) -> Sequence[Candidate]:
         """Return those of `near`, and of the `limit` of each part that share most words with it,
         that exist, that the viewer sees in its scope and that are listed. `embedded` has a vector
-        for each part."""
+        for each part; without it, every cosine is 0."""
         ...
 
     async def subjects(

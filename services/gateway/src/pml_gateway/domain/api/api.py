@@ -278,11 +278,13 @@ class TaskAnswer(Contract):
 
 class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
-    result is that of an earlier workflow with the same capability and arguments."""
+    result is that of an earlier workflow with the same capability and arguments. `degraded`:
+    suggestions were found by words alone."""
 
     status: Status
     result: JsonValue = None
     suggestions: tuple[DiscoveryHit, ...] = ()
+    degraded: bool = False
     capability_id: UUID | None = Field(default=None, serialization_alias="capabilityId")
     capability_name: str | None = Field(default=None, serialization_alias="capabilityName")
     workflow_id: UUID | None = Field(default=None, serialization_alias="workflowId")

@@ -27,6 +27,7 @@ from pml_gateway.entrypoints.http.events import EventStreams, event_routes
 from pml_gateway.entrypoints.http.graph import graph_routes
 from pml_gateway.entrypoints.http.guard import Guard
 from pml_gateway.entrypoints.http.health import health_routes
+from pml_gateway.entrypoints.http.index import index_routes
 from pml_gateway.entrypoints.http.routing import approver_of, caller_of, caller_or_approver_of
 from pml_gateway.entrypoints.http.servers import server_routes
 from pml_gateway.entrypoints.http.tools import tool_routes
@@ -100,6 +101,7 @@ def rest_app(
         dns_routes(query_client, caller_or_approver_of(callers)),
         dns_change_routes(query_client, use_cases.composed, caller_or_approver_of(callers)),
         trace_routes(query_client, caller),
+        index_routes(query_client, caller, approver_of(callers)),
         tool_routes(agents, bus, caller),
         server_routes(tools, use_cases.acceptance, caller, approver_of(callers)),
         health_routes(health.checks, tools, health.policy_fault, health.readiness),

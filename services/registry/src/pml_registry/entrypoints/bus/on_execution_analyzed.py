@@ -9,9 +9,11 @@ from pml_common.contracts import catalog, ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.registry import CapabilityChanged
+from pml_registry.application.described import embed_or_later
 from pml_registry.domain.admission import Admission, admit, candidate_names
 from pml_registry.domain.listing import ScopedCapability, StoredCapability
-from pml_registry.ports import CapabilityStore, CodeHashing, Embedder, VersionRefused
+from pml_registry.ports import CapabilityStore, CodeHashing, VersionRefused
+from pml_registry.ports.vectors import Embedder
 
 _CONSUMER = catalog.REGISTRY_ON_EXECUTION_ANALYZED.durable
 
@@ -82,7 +84,7 @@ async def _admit(
     be if nothing has changed since it was `seen`: others wait for the lock."""
     shape = await hashing.shape_of(analysis.code) if seen is None else None
     likely = admit(analysis, seen, ()).document
-    embedded = await embedder.embed([likely])
+    embedded = await embed_or_later(embedder, [likely])
     async with capabilities.once(analysis.event_id, _CONSUMER) as transaction:
         if transaction.replayed is not None:
             return transaction.replayed
@@ -92,7 +94,7 @@ async def _admit(
         admission = admit(analysis, existing, taken)
         if admission.altered:
             if admission.document != likely:
-                embedded = await embedder.embed([admission.document])
+                embedded = await embed_or_later(embedder, [admission.document])
             await transaction.admit(analysis, admission, embedded, shape)
         return transaction.conclude(_messages(analysis, admission))
 

@@ -17,7 +17,8 @@ from pml_registry.application.resolution import Meant
 from pml_registry.domain.pipelines import Misfit, Step, pipeline
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
-from pml_registry.ports import CodeHashing, Embedder, ToolStore
+from pml_registry.ports import CodeHashing, ToolStore
+from pml_registry.ports.vectors import Embedder
 
 _LONGEST_INTENT = 1000
 

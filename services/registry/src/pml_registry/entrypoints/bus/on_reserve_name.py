@@ -7,7 +7,8 @@ from pml_common.contracts.registry import ReservedName, ReserveName
 from pml_registry.application.naming import Naming
 from pml_registry.domain.reservations import Refusal, Use, Wish
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
-from pml_registry.ports import CapabilityStore, CodeHashing, Embedder
+from pml_registry.ports import CapabilityStore, CodeHashing
+from pml_registry.ports.vectors import Embedder
 
 
 async def on_reserve_name(

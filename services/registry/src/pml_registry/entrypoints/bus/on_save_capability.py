@@ -16,7 +16,8 @@ from pml_registry.domain.reservations import Refusal, Reserve, Use, Wish
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_lift_capability import own_record, viewer_of
-from pml_registry.ports import CodeHashing, Embedder
+from pml_registry.ports import CodeHashing
+from pml_registry.ports.vectors import Embedder
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.tool import ToolDefinition
+from pml_registry.application.described import embed_or_later
 from pml_registry.domain.documents import tool_summary
 from pml_registry.domain.tool_catalog import (
     changes_in,
@@ -16,7 +17,8 @@ from pml_registry.domain.tool_catalog import (
     valid_quarantine,
     valid_tools,
 )
-from pml_registry.ports import Embedder, ToolStore, Vector
+from pml_registry.ports import ToolStore
+from pml_registry.ports.vectors import Embedder, EmbedderUnavailable, Vector
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +44,8 @@ async def on_tools_listed(
         )
     quarantined = valid_quarantine(listed)
     known = await tools.server(listed.scope, listed.server)
-    model = await embedder.model()
-    vectors = await _embed(changes_in(accepted, known.tools, model).saved, embedder)
+    model = await _model(embedder)
+    embedded, vectors = await _embed(changes_in(accepted, known.tools, model).saved, embedder)
     async with tools.once(listed.event_id, _CONSUMER) as transaction:
         if transaction.replayed is not None:
             return transaction.replayed
@@ -51,16 +53,28 @@ async def on_tools_listed(
         if is_outdated(listed.listed_at, known):
             return transaction.conclude(())
         change = changes_in(accepted, known.tools, model)
-        if any(tool.tool_id not in vectors for tool in change.saved):
+        if any(tool.tool_id not in embedded for tool in change.saved):
             raise Retryable(f"the tools of {listed.server} changed while they were embedded")
-        await transaction.replace(listed, change, vectors, model, quarantined)
+        await transaction.replace(listed, change, vectors, model or "", quarantined)
         visible = change.visible or quarantined != known.quarantined
         return transaction.conclude(_messages(listed) if visible else ())
 
 
-async def _embed(tools: Sequence[ToolDefinition], embedder: Embedder) -> dict[str, Vector]:
-    embedded = await embedder.embed([tool_summary(tool) for tool in tools])
-    return {tool.tool_id: vector for tool, vector in zip(tools, embedded.vectors, strict=True)}
+async def _model(embedder: Embedder) -> str | None:
+    """Return the model's name; None while there is no embedder: tools are embedded later."""
+    try:
+        return await embedder.model()
+    except EmbedderUnavailable:
+        return None
+
+
+async def _embed(
+    tools: Sequence[ToolDefinition], embedder: Embedder
+) -> tuple[set[str], dict[str, Vector]]:
+    """Return the ids of the tools, and their vectors, if the embedder answers."""
+    embedded = await embed_or_later(embedder, [tool_summary(tool) for tool in tools])
+    ids_ = [tool.tool_id for tool in tools]
+    return {*ids_}, dict(zip(ids_, embedded.vectors, strict=False))
 
 
 def _messages(listed: ToolsListed) -> Sequence[CatalogChanged]:

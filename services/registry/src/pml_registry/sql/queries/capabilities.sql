@@ -12,19 +12,13 @@ SELECT alias FROM capability_aliases WHERE org = $1 AND project = $2 AND alias =
 -- name: create-capability
 WITH made AS (
     INSERT INTO workflow_pattern (
-        org, project, pattern_id, description, document, embedding, embedding_model,
-        code, code_hash, structure, parameters_schema, tools_used, created_by, terms, shape_hash,
-        makes_calls
+        org, project, pattern_id, description, document, code, code_hash, structure,
+        parameters_schema, tools_used, created_by, terms, shape_hash, makes_calls
     )
-    VALUES (
-        $1, $2, $3, $4, $5, $6::real[]::vector, $7, $8, $9, $10, $11, $12, $13, $14::jsonb, $15,
-        $16
-    )
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::jsonb, $13, $14)
     ON CONFLICT (org, project, pattern_id) DO UPDATE
     SET description = excluded.description,
         document = excluded.document,
-        embedding = excluded.embedding,
-        embedding_model = excluded.embedding_model,
         terms = excluded.terms,
         updated_at = now()
     RETURNING org, project, pattern_id

@@ -1,9 +1,3 @@
--- name: nearest-tools
-SELECT nearest_tools($1, $2, $3, $4::real[]::vector, $5) AS id
-
--- name: nearest-capabilities
-SELECT nearest_capabilities($1, $2, $3, $4::real[]::vector, $5) AS id
-
 -- name: weigh-tools
 -- $3 ids of the nearest, $4 distinct terms, $5 and $6 the parts' numbers (from 1) and terms, $7 the
 -- number of candidates of each part by words, $8 how many of a term are read, the heaviest; $9 the
@@ -42,9 +36,7 @@ asked AS MATERIALIZED (
 SELECT
     tool.tool_id AS id, tool.server,
     ARRAY(
-        SELECT CASE
-            WHEN tool.embedding_model = $9 THEN 1 - (tool.embedding <=> part.vector) ELSE 0
-        END
+        SELECT coalesce(1 - (stored.embedding <=> part.vector), 0)
         FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
         ORDER BY part.place
     ) AS cosines,
@@ -60,6 +52,9 @@ SELECT
 FROM candidate
 CROSS JOIN asked
 JOIN tool_schema tool ON tool.tool_id = candidate.id
+LEFT JOIN search_vector stored
+    ON stored.org = $1 AND stored.project = $2 AND stored.kind = 'tool'
+    AND stored.id = candidate.id AND stored.model = $9
 WHERE tool.org = $1 AND tool.project = $2
 
 -- name: weigh-capabilities
@@ -97,9 +92,7 @@ asked AS MATERIALIZED (
 SELECT
     pattern.pattern_id::text AS id, usage.usage_count, usage.success_count,
     ARRAY(
-        SELECT CASE
-            WHEN pattern.embedding_model = $9 THEN 1 - (pattern.embedding <=> part.vector) ELSE 0
-        END
+        SELECT coalesce(1 - (stored.embedding <=> part.vector), 0)
         FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
         ORDER BY part.place
     ) AS cosines,
@@ -116,6 +109,9 @@ FROM candidate
 CROSS JOIN asked
 JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.id::uuid
 JOIN capability_usage usage USING (org, project, pattern_id)
+LEFT JOIN search_vector stored
+    ON stored.org = $1 AND stored.project = $2 AND stored.kind = 'capability'
+    AND stored.id = candidate.id AND stored.model = $9
 WHERE pattern.org = $1 AND pattern.project = $2 AND pattern.listed
     -- Of a record the latest version alone is found; $11: a private one by this principal, its
     -- owner, alone.

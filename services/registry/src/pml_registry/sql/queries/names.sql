@@ -154,8 +154,7 @@ FROM unnamed
 -- name: describe-behaviour
 -- What it is found by, under a name of its own; a run of it has succeeded.
 UPDATE workflow_pattern
-SET document = $4, embedding = $5::real[]::vector, embedding_model = $6, terms = $7::jsonb,
-    listed = true, updated_at = now()
+SET document = $4, terms = $5::jsonb, listed = true, updated_at = now()
 WHERE org = $1 AND project = $2 AND pattern_id = $3
 
 -- name: behaviour-texts

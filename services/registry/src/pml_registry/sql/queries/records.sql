@@ -216,29 +216,38 @@ WHERE org = $1 AND project = $2 AND record_id = $3
 -- name: describe-as
 -- What a behaviour is found by, where the record stands for it. It has a given name from now on.
 UPDATE workflow_pattern
-SET document = $5, embedding = $6::real[]::vector, embedding_model = $7, terms = $8::jsonb,
-    listed = true, updated_at = now()
+SET document = $5, terms = $6::jsonb, listed = true, updated_at = now()
 WHERE org = $1 AND project = $2 AND pattern_id = $3
     AND (
         SELECT record_id
         FROM behaviour
         WHERE org = $1 AND project = $2 AND pattern_id = $3
     ) = $4
+RETURNING pattern_id
 
 -- name: adopt-behaviour
 -- A copy of another scope's behaviour, without what was learned there.
 WITH made AS (
     INSERT INTO workflow_pattern (
-        org, project, pattern_id, description, document, embedding, embedding_model, code,
-        code_hash, structure, parameters_schema, tools_used, created_by, terms, listed
+        org, project, pattern_id, description, document, code, code_hash, structure,
+        parameters_schema, tools_used, created_by, terms, listed
     )
     SELECT
-        $1, $2, $3, description, document, embedding, embedding_model, code, code_hash, structure,
-        parameters_schema, tools_used, created_by, terms, listed AND $7
+        $1, $2, $3, description, document, code, code_hash, structure, parameters_schema,
+        tools_used, created_by, terms, listed AND $7
     FROM workflow_pattern
     WHERE org = $4 AND project = $5 AND pattern_id = $6
     ON CONFLICT DO NOTHING
-    RETURNING org, project, pattern_id
+    RETURNING org, project, pattern_id, listed
+), found AS (
+    INSERT INTO search_vector (org, project, kind, id, model, listed, embedding)
+    SELECT
+        made.org, made.project, source.kind, made.pattern_id::text, source.model, made.listed,
+        source.embedding
+    FROM made
+    JOIN search_vector source
+        ON source.org = $4 AND source.project = $5 AND source.kind = 'capability'
+        AND source.id = $6::uuid::text
 )
 INSERT INTO capability_usage (org, project, pattern_id)
 SELECT org, project, pattern_id

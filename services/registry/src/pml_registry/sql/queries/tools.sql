@@ -8,10 +8,16 @@ SELECT listed_at FROM tool_server WHERE org = $1 AND project = $2 AND server = $
 SELECT listed_at FROM tool_server WHERE org = $1 AND project = $2 AND server = $3
 
 -- name: server-tools
--- Without terms, a tool was embedded from a former kind of document: its vector is stale.
+-- Without terms, a tool was embedded from a former kind of document: its vectors are stale.
 SELECT
-    tool_id, definition_hash, CASE WHEN terms IS NOT NULL THEN embedding_model END AS embedding_model
-FROM tool_schema
+    tool_id, definition_hash,
+    ARRAY(
+        SELECT found.model
+        FROM search_vector found
+        WHERE found.org = $1 AND found.project = $2 AND found.kind = 'tool'
+            AND found.id = tool.tool_id AND tool.terms IS NOT NULL
+    ) AS models
+FROM tool_schema tool
 WHERE org = $1 AND project = $2 AND server = $3
 
 -- name: server-quarantine
@@ -23,16 +29,13 @@ WHERE org = $1 AND project = $2 AND server = $3
 
 -- name: save-tool
 INSERT INTO tool_schema (
-    org, project, server, name, definition, definition_hash, document, embedding, embedding_model,
-    terms
+    org, project, server, name, definition, definition_hash, document, terms
 )
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8::real[]::vector, $9, $10::jsonb)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb)
 ON CONFLICT (org, project, tool_id) DO UPDATE
 SET definition = excluded.definition,
     definition_hash = excluded.definition_hash,
     document = excluded.document,
-    embedding = excluded.embedding,
-    embedding_model = excluded.embedding_model,
     terms = excluded.terms,
     updated_at = now()
 

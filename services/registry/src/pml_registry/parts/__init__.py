@@ -1,0 +1,1 @@
+"""Parts of the registry that the composition root puts together."""

@@ -9,10 +9,10 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks
-from pml_common.service import signing_key_of, trusted_keys_of
-from pml_common.storage.errors import map_unavailable
-from pml_common.storage.pool import Pool
-from pml_common.storage.schema import open_schema, storage_check
+from pml_common.service import CannotStart, signing_key_of, trusted_keys_of
+from pml_common.storage.errors import RolesMissing, map_unavailable
+from pml_common.storage.schema import open_scoped_schema, storage_check
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.bus_outcomes import BusWorkflowOutcomes
 from pml_registry.adapters.chat_names import ChatNameModel
@@ -94,36 +94,34 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Run the registry until the context exits."""
     async with (
         aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as embedder,
-        open_schema(
-            settings.postgres_dsn, "registry", "pml_registry", patience_s=settings.start_patience_s
-        ) as pool,
+        _open(settings) as pools,
     ):
         key, trusted = signing_key_of("registry", settings), trusted_keys_of(settings)
         signing = VersionKeys(key, trusted, CodeHashes())
         mark = SignedMark(settings.registry_signed_mark)
         checks = VersionChecks(signing, settings.registry_verified_runs, not mark.is_set)
-        signing_versions = SigningVersions(PostgresSignatureStore(pool), checks, mark.set)
-        capabilities = CheckedCapabilities(PostgresCapabilityStore(pool, signing), checks)
-        tools = PostgresToolStore(pool)
-        names, outcomes = PostgresNameStore(pool, signing), BusWorkflowOutcomes(bus)
+        signing_versions = SigningVersions(PostgresSignatureStore(pools), checks, mark.set)
+        capabilities = CheckedCapabilities(PostgresCapabilityStore(pools, signing), checks)
+        tools = PostgresToolStore(pools)
+        names, outcomes = PostgresNameStore(pools, signing), BusWorkflowOutcomes(bus)
         naming = Naming(names, embedder, outcomes, bus.publish, bus.now)
-        records = PostgresRecordStore(pool, signing)
+        records = PostgresRecordStore(pools, signing)
         resolution = Resolution(records, capabilities)
         service = RecordService(records, resolution, embedder, bus.publish)
-        dependencies, graph_rows = PostgresDependencyStore(pool), PostgresGraphStore(pool)
+        dependencies, graph_rows = PostgresDependencyStore(pools), PostgresGraphStore(pools)
         graphs = ScopeGraphs(graph_rows)
         changes = GraphChanges(graphs, bus.publish)
         provides = Provides(graph_rows, changes)
-        await _serve_queries(bus, pool, resolution, tools, embedder, dependencies)
+        await _serve_queries(bus, pools, resolution, tools, embedder, dependencies)
         await _serve_records(bus, service)
         await _serve_naming(bus, naming, capabilities, embedder)
         curator = Curator(
-            PostgresCurationStore(pool), naming, CodeHashes(), _name_model(settings), bus.now
+            PostgresCurationStore(pools), naming, CodeHashes(), _name_model(settings), bus.now
         )
         await _serve_curation(bus, curator, resolution, embedder)
         await _serve_graph(bus, resolution, dependencies, changes)
         await _consume_events(bus, capabilities, tools, embedder, dependencies)
-        relations = Relations(dependencies, embedder, PgvectorIndex(pool))
+        relations = Relations(dependencies, embedder, PgvectorIndex(pools))
         await _follow_changes(bus, relations, provides, graphs)
         every_s = LAPSES_AFTER.total_seconds()
         curation = partial(curator.look, settings.registry_curation_after)
@@ -136,12 +134,28 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
                 run_periodically(provides.catch_up, every_s, first_after_s=every_s),
             ]
         ):
-            yield {"postgres": storage_check(pool), "embeddings": embedder.check}
+            yield {"postgres": storage_check(pools.batch), "embeddings": embedder.check}
+
+
+@asynccontextmanager
+async def _open(settings: RegistrySettings) -> AsyncGenerator[ScopedPools]:
+    opened = open_scoped_schema(
+        settings.postgres_dsn,
+        "registry",
+        "pml_registry",
+        owner_dsn=settings.registry_owner_dsn,
+        patience_s=settings.start_patience_s,
+    )
+    try:
+        async with opened as pools:
+            yield pools
+    except RolesMissing as error:
+        raise CannotStart(str(error)) from error
 
 
 async def _serve_queries(
     bus: Bus,
-    pool: Pool,
+    pools: ScopedPools,
     resolution: Resolution,
     tools: ToolStore,
     embedder: Embedder,
@@ -170,8 +184,8 @@ async def _serve_queries(
     discover = partial(
         on_discover,
         embedder=embedder,
-        index=PgvectorIndex(pool),
-        candidates=PostgresCandidateStore(pool),
+        index=PgvectorIndex(pools),
+        candidates=PostgresCandidateStore(pools),
     )
     discover_needs = partial(discover_related, discover=discover, dependencies=dependencies)
     await bus.serve(catalog.DISCOVER, map_unavailable(discover_needs, unavailable))

@@ -56,7 +56,7 @@ class MemoryCapabilityStore(CapabilityStore):
     @override
     @asynccontextmanager
     async def once(
-        self, message_id: UUID, consumer: str
+        self, scope: Scope, message_id: UUID, consumer: str
     ) -> AsyncGenerator["MemoryCapabilityTransaction"]:
         async with self._tables.inbox.once(message_id, consumer) as transaction:
             yield MemoryCapabilityTransaction(self._tables, transaction, self._signing)
@@ -118,7 +118,7 @@ class MemoryCapabilityStore(CapabilityStore):
             return transaction.conclude(messages)
 
     @override
-    async def versions(self, scope: Scope, record_id: UUID) -> Sequence[Version]:
+    async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:
         rows = self._tables.records[scope, record_id].versions
         return [
             Version(number, row.created_at, row.tag, row.yanked_reason)
@@ -126,7 +126,9 @@ class MemoryCapabilityStore(CapabilityStore):
         ]
 
     @override
-    async def at(self, scope: Scope, record_id: UUID, number: int) -> CapabilityRecord:
+    async def at(
+        self, viewer: Viewer, scope: Scope, record_id: UUID, number: int
+    ) -> CapabilityRecord:
         every = self._tables.versions(scope)
         wanted = (each for each in every if (each.record_id, each.version) == (record_id, number))
         return next(wanted)
@@ -163,8 +165,12 @@ class MemoryCapabilityStore(CapabilityStore):
         return found
 
     @override
-    async def names(self, scope: Scope) -> Sequence[str]:
-        return [record.name for record in self._records(scope)]
+    async def names(self, viewer: Viewer) -> Sequence[str]:
+        return [
+            record.name
+            for record in self._records(viewer.scope)
+            if sees(viewer, viewer.scope, record.visibility, record.owner)
+        ]
 
     @override
     async def page(self, query: ListCapabilities) -> CapabilityPage:

@@ -98,7 +98,9 @@ class MemoryRecordStore(RecordStore):
         ]
 
     @override
-    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
+    async def versions_of(
+        self, viewer: Viewer, scope: Scope, record_id: UUID
+    ) -> Sequence[VersionSummary]:
         row = self._tables.records[scope, record_id]
         return [
             version_summary(number, version, self._tables.behaviours[scope, version.behaviour])
@@ -153,7 +155,7 @@ class MemoryRecordStore(RecordStore):
 
     @override
     async def history(
-        self, scope: Scope, record_id: UUID, before: int | None, limit: int
+        self, viewer: Viewer, scope: Scope, record_id: UUID, before: int | None, limit: int
     ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
         changes = [*enumerate(self._tables.changes.get((scope, record_id), ()), 1)]
         shown = [each for each in reversed(changes) if before is None or each[0] < before]

@@ -1,6 +1,7 @@
 """Records in Postgres, as people and other scopes name them, and their changes."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from uuid import UUID
 
 import asyncpg
@@ -14,8 +15,8 @@ from pml_common.contracts.references import Fqdn, ScopedName
 from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import columns, scope_columns, scope_of
-from pml_common.storage.pool import Pool, connection, transaction
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_changes import (
     add_change,
     add_provisional_record,
@@ -49,42 +50,42 @@ _SQL = load_queries("pml_registry")
 class PostgresRecordStore(RecordStore):
     """Changes in a scope are made one after the other, under the lock of its names."""
 
-    def __init__(self, pool: Pool, signing: VersionSigning) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools, signing: VersionSigning) -> None:
+        self._pools = pools
         self._signing = signing
 
     @override
     async def locate(self, viewer: Viewer, target: Target | str) -> Located | None:
         where, who = scope_columns(viewer.scope), (viewer.principal, viewer.is_admin)
-        async with connection(self._pool) as session:
-            match target:
-                case UUID():
-                    row = await session.fetchrow(_SQL["locate-own-by-id"], *where, target, *who)
-                case ScopedName(scope, name):
-                    asked = str(name), *who, *scope_columns(scope), ""
-                    row = await session.fetchrow(_SQL["locate-in-scope"], *where, *asked)
-                case Fqdn(scope, name, digits):
-                    asked = str(name), *who, *scope_columns(scope), digits
-                    row = await session.fetchrow(_SQL["locate-in-scope"], *where, *asked)
-                case str():
-                    row = await session.fetchrow(_SQL["locate-shared"], *where, target, None)
-                case _:
-                    name = str(target)
-                    row = await session.fetchrow(_SQL["locate-own"], *where, name, *who)
-                    if row is None:
-                        called = callable_name(name), name
-                        row = await session.fetchrow(_SQL["locate-shared"], *where, *called)
+        fetchrow = partial(self._pools.fetchrow, viewer.scope)
+        match target:
+            case UUID():
+                row = await fetchrow(_SQL["locate-own-by-id"], *where, target, *who)
+            case ScopedName(scope, name):
+                asked = str(name), *who, *scope_columns(scope), ""
+                row = await fetchrow(_SQL["locate-in-scope"], *where, *asked)
+            case Fqdn(scope, name, digits):
+                asked = str(name), *who, *scope_columns(scope), digits
+                row = await fetchrow(_SQL["locate-in-scope"], *where, *asked)
+            case str():
+                row = await fetchrow(_SQL["locate-shared"], *where, target, None)
+            case _:
+                name = str(target)
+                row = await fetchrow(_SQL["locate-own"], *where, name, *who)
+                if row is None:
+                    called = callable_name(name), name
+                    row = await fetchrow(_SQL["locate-shared"], *where, *called)
         if row is None:
             return None
         scope = scope_of(row)
         return Located(scope, row["record_id"], place_of(viewer, scope), row["version"])
 
     @override
-    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
-        async with connection(self._pool) as session:
-            rows = await session.fetch(
-                _SQL["summaries-of-versions"], *scope_columns(scope), record_id
-            )
+    async def versions_of(
+        self, viewer: Viewer, scope: Scope, record_id: UUID
+    ) -> Sequence[VersionSummary]:
+        which = *scope_columns(scope), record_id
+        rows = await self._pools.fetch(viewer.scope, _SQL["summaries-of-versions"], *which)
         return [_version_summary(row) for row in rows]
 
     @override
@@ -93,33 +94,32 @@ class PostgresRecordStore(RecordStore):
     ) -> tuple[Sequence[tuple[After, RecordSummary]], int]:
         globs = [query.created_by, query.namespace, query.version_tag]
         begin = (None, None, None) if after is None else (after.rank, after.name, after.record_id)
-        async with connection(self._pool) as session:
-            rows = await session.fetch(
-                _SQL["query-records"],
-                *scope_columns(query.scope),
-                query.principal,
-                query.is_admin,
-                query.reach,
-                *(None if glob is None else like_of(glob) for glob in globs),
-                None if query.text is None else like_of(f"*{query.text}*"),
-                list(query.tags),
-                query.visibility,
-                query.include_unlisted,
-                query.include_unnamed,
-                query.sort,
-                *begin,
-                query.limit + 1,
-            )
+        rows = await self._pools.fetch(
+            query.scope,
+            _SQL["query-records"],
+            *scope_columns(query.scope),
+            query.principal,
+            query.is_admin,
+            query.reach,
+            *(None if glob is None else like_of(glob) for glob in globs),
+            None if query.text is None else like_of(f"*{query.text}*"),
+            list(query.tags),
+            query.visibility,
+            query.include_unlisted,
+            query.include_unnamed,
+            query.sort,
+            *begin,
+            query.limit + 1,
+        )
         found = [_record_summary(row) for row in rows if row["record_id"] is not None]
         return found, rows[0]["total"]
 
     @override
     async def history(
-        self, scope: Scope, record_id: UUID, before: int | None, limit: int
+        self, viewer: Viewer, scope: Scope, record_id: UUID, before: int | None, limit: int
     ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
-        where = (*scope_columns(scope), record_id, before, limit)
-        async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["read-history"], *where)
+        which = *scope_columns(scope), record_id, before, limit
+        rows = await self._pools.fetch(viewer.scope, _SQL["read-history"], *which)
         return [_stored_change(row) for row in rows]
 
     @override
@@ -130,7 +130,7 @@ class PostgresRecordStore(RecordStore):
         request: ChangeRequest,
         decide: Callable[[RecordState, str | None], Effect | Refused | None],
     ) -> Made | Refused:
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(scope))
             made = await made_by(session, scope, request.request_id)
             if made is not None:
@@ -149,7 +149,7 @@ class PostgresRecordStore(RecordStore):
     @override
     async def fork(self, source: Located, request: ForkRequest) -> Made | Refused:
         scope, by = request.viewer.scope, storable(request.viewer.principal or "")
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(scope))
             made = await made_by(session, scope, request.request_id)
             if made is not None:
@@ -177,7 +177,7 @@ class PostgresRecordStore(RecordStore):
 
     @override
     async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(viewer.scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(viewer.scope))
             behaviour = await copy_behaviour(session, source, viewer.scope, keep_listed=False)
             code_hash = await session.fetchval(
@@ -190,14 +190,14 @@ class PostgresRecordStore(RecordStore):
 
     @override
     async def unpublished(self, limit: int) -> Sequence[tuple[UUID, CapabilityChanged]]:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             rows = await session.fetch(_SQL["unpublished-changes"], limit)
         return [(row["request_id"], event_of(row)) for row in rows]
 
     @override
     async def mark_published(self, requests: Sequence[tuple[Scope, UUID]]) -> None:
         said = [(*scope_columns(scope), request_id) for scope, request_id in requests]
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             await session.execute(_SQL["mark-published"], *columns(said, 3))
 
 

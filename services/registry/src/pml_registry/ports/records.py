@@ -73,8 +73,11 @@ class RecordStore(Protocol):
         project, then of its organisation, then of others. A text is a callable name."""
         ...
 
-    async def versions_of(self, scope: Scope, record_id: UUID) -> Sequence[VersionSummary]:
-        """Return the versions of an existing record with their use, the newest first."""
+    async def versions_of(
+        self, viewer: Viewer, scope: Scope, record_id: UUID
+    ) -> Sequence[VersionSummary]:
+        """Return the versions of a record that the viewer's scope sees in its own or in another,
+        with their use, the newest first."""
         ...
 
     async def query(
@@ -85,9 +88,9 @@ class RecordStore(Protocol):
         ...
 
     async def history(
-        self, scope: Scope, record_id: UUID, before: int | None, limit: int
+        self, viewer: Viewer, scope: Scope, record_id: UUID, before: int | None, limit: int
     ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
-        """Return the changes of a record before this one, the newest first, each that made a
+        """Return the changes of such a record before this one, the newest first, each that made a
         version with the code of the one before it and its own."""
         ...
 

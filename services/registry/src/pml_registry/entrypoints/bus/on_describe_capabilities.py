@@ -39,7 +39,7 @@ async def on_describe_capabilities(
         if reference not in found:
             answer = await _resolved(viewer, reference, resolution)
             found |= {reference: answer} if answer is not None else {}
-    names = await capabilities.names(query.scope) if len(found) < len(references) else ()
+    names = await capabilities.names(viewer) if len(found) < len(references) else ()
     return CapabilityDescriptions(
         references=tuple(found.get(each) or _unknown(each, names) for each in references)
     )

@@ -83,7 +83,7 @@ async def _admit(
     shape = await hashing.shape_of(analysis.code) if seen is None else None
     likely = admit(analysis, seen, ()).document
     embedded = await embedder.embed([likely])
-    async with capabilities.once(analysis.event_id, _CONSUMER) as transaction:
+    async with capabilities.once(analysis.scope, analysis.event_id, _CONSUMER) as transaction:
         if transaction.replayed is not None:
             return transaction.replayed
         existing = await transaction.capability(analysis.scope, analysis.capability.capability_id)

@@ -54,7 +54,7 @@ async def on_whois_record(
     """Return all that is known of a record. Raises QueryFailed `not_found` or `invalid`."""
     meant = await resolution.resolve(_viewer(query), query.reference)
     record = meant.record
-    versions = tuple(await records.versions_of(record.scope, record.record_id))
+    versions = tuple(await records.versions_of(_viewer(query), record.scope, record.record_id))
     return Whois(
         fqdn=record.fqdn,
         found_in=meant.located.place,
@@ -90,8 +90,10 @@ async def on_read_history(
         before = None if query.cursor is None else decode_sequence(query.cursor)
     except BadCursor as error:
         raise QueryFailed("invalid", str(error)) from error
-    record = (await resolution.resolve(_viewer(query), query.reference)).record
-    found = await records.history(record.scope, record.record_id, before, query.limit + 1)
+    viewer = _viewer(query)
+    record = (await resolution.resolve(viewer, query.reference)).record
+    page = before, query.limit + 1
+    found = await records.history(viewer, record.scope, record.record_id, *page)
     page = found[: query.limit]
     is_last = len(found) <= query.limit
     return History(

@@ -147,8 +147,8 @@ WITH learned AS (
         AND NOT EXISTS (SELECT FROM offered_shapes AS own WHERE own.pattern_id = newly.pattern_id
             AND own.org = newly.org AND own.project = newly.project)
 ), noted AS (
-    INSERT INTO inbox (message_id, consumer, facts)
-    SELECT learned.message_id, $15::text, learned.facts::json
+    INSERT INTO inbox (message_id, consumer, facts, org, project)
+    SELECT learned.message_id, $15::text, learned.facts::json, learned.org, learned.project
     FROM learned
     JOIN admitted USING (message_id)
     ON CONFLICT DO NOTHING
@@ -250,6 +250,7 @@ WHERE capability.visibility <> 'private' OR $5::text IS NULL OR capability.owner
 SELECT name
 FROM capability
 WHERE org = $1 AND project = $2
+    AND (visibility <> 'private' OR $3::text IS NULL OR owner = $3 OR $4)
 ORDER BY usage_count DESC, name COLLATE "C"
 LIMIT 500
 

@@ -1,0 +1,107 @@
+"""Statements bound to one scope by row-level security.
+
+The policies of a schema's tables compare each row with the settings `pml.org` and `pml.project`.
+These hold for one transaction: a session has none before and after it, and sees no row then.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import asyncpg
+
+from pml_common.contracts.scope import Scope
+from pml_common.storage.columns import scope_columns
+from pml_common.storage.pool import Connection, Pool, connection, transaction
+
+
+@dataclass(frozen=True)
+class ScopedPools:
+    """Sessions of a schema with row-level security. Those of `application` see the rows of the
+    scope they are bound to, and what others share; those of `batch` all rows, for work that goes
+    over many scopes. Neither owns anything. Everything raises StorageUnavailable."""
+
+    application: Pool
+    batch: Pool
+
+    async def fetch(self, scope: Scope, query: str, *values: object) -> list[asyncpg.Record]:
+        """Run one query that reads, bound to a scope, in one round trip."""
+        async with connection(self.application) as session:
+            return await session.fetch(*_bound(scope, query, values))
+
+    async def fetchrow(self, scope: Scope, query: str, *values: object) -> asyncpg.Record | None:
+        """As `fetch`: the first row."""
+        async with connection(self.application) as session:
+            return await session.fetchrow(*_bound(scope, query, values))
+
+    async def fetchval(self, scope: Scope, query: str, *values: object) -> Any:
+        """As `fetch`: the first column of the first row."""
+        async with connection(self.application) as session:
+            return await session.fetchval(*_bound(scope, query, values))
+
+    def transaction(self, scope: Scope) -> AbstractAsyncContextManager[Connection]:
+        """Bind a transaction to a scope; committed at the end of the block."""
+        return _begun(self.application, "BEGIN", scope)
+
+    def snapshot(self, scope: Scope) -> AbstractAsyncContextManager[Connection]:
+        """Bind a transaction that reads to a scope; its statements all see one snapshot, as a page
+        and its total must."""
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        return _begun(self.application, begin, scope)
+
+    def across(self) -> AbstractAsyncContextManager[Connection]:
+        """Acquire a session for a few statements over all scopes."""
+        return connection(self.batch)
+
+    def transaction_across(self) -> AbstractAsyncContextManager[Connection]:
+        """Begin a transaction over all scopes."""
+        return transaction(self.batch)
+
+
+def _bound(scope: Scope, query: str, values: Sequence[object]) -> tuple[object, ...]:
+    return (_bound_text(query, len(values)), *values, *scope_columns(scope))
+
+
+@lru_cache(maxsize=512)
+def _bound_text(query: str, parameters: int) -> str:
+    """Return a statement that binds its own transaction before it runs a query: two parameters
+    more, organisation and project.
+
+    OFFSET depends on the settings' row, hence the query runs after that row was made, whatever
+    the plan. Were it ever to run before, it would return no row: nothing is bound then.
+    """
+    org, project = parameters + 1, parameters + 2
+    return (
+        "SELECT found.*\nFROM (\n"
+        f"SELECT length(set_config('pml.org', ${org}::text, true)\n"
+        f"|| set_config('pml.project', ${project}::text, true)) AS done\nOFFSET 0\n"
+        ") AS bound\nCROSS JOIN LATERAL (\nSELECT * FROM (\n"
+        f"{query}\n) AS asked OFFSET bound.done * 0\n) AS found"
+    )
+
+
+@asynccontextmanager
+async def _begun(pool: Pool, begin: str, scope: Scope) -> AsyncGenerator[Connection]:
+    """Begin and bind in one round trip."""
+    org, project = map(_literal, scope_columns(scope))
+    async with connection(pool) as held:
+        try:
+            await held.execute(
+                f"{begin}; SELECT set_config('pml.org', {org}, true), "
+                f"set_config('pml.project', {project}, true)"
+            )
+            yield held
+            await held.execute("COMMIT")
+        except asyncpg.InternalClientError:
+            raise  # the caller closes the connection
+        except BaseException:
+            if not held.is_closed() and held.is_in_transaction():
+                await held.execute("ROLLBACK")
+            raise
+
+
+def _literal(text: str) -> str:
+    """Quote a text for a statement without parameters."""
+    return "'" + text.replace("'", "''") + "'"

@@ -2,8 +2,9 @@
 
 We run the package's binaries directly: its own server class opens the permissions of every parent
 folder and is tied to sockets in the data folder. Ours listens on 127.0.0.1 only and admits one
-role, `pml`, by password. That role is no superuser, so row-level security applies to it, and to the
-roles that services make with it; the superuser cannot log in at all. Every new database has the extension `vector`.
+role, `pml`, by password. That role is no superuser, so row-level security applies to it and to the
+roles that services make with it; the superuser cannot log in at all. Every new database has the
+extension `vector`.
 """
 
 import asyncio

@@ -1,8 +1,9 @@
 """Roles of a schema whose rows are kept apart by scope (row-level security).
 
-The schema's owner runs migrations and nothing else. Queries of one scope run as `<owner>_<schema>_app`,
-work over many scopes as `<owner>_<schema>_batch`; neither owns anything nor may log in. Their names
-contain the owner's, since roles belong to the whole server: two deployments on it share none.
+The schema's owner runs migrations and nothing else. Queries of one scope run as
+`<owner>_<schema>_app`, work over many scopes as `<owner>_<schema>_batch`; neither owns anything nor
+may log in. Their names contain the owner's, since roles belong to the whole server: two deployments
+on it share none.
 """
 
 from dataclasses import dataclass
@@ -71,8 +72,8 @@ async def _ensure(session: asyncpg.Connection, role: str, roles: Roles) -> None:
                 found = await session.fetchrow(_ROLE, role)
             if found is not None and found["is_unbound"]:
                 raise RolesMissing(
-                    f"row-level security does not hold for the role {role}: run as an administrator "
-                    f"ALTER ROLE {quoted(role)} NOSUPERUSER NOBYPASSRLS, then start again"
+                    f"row-level security does not hold for the role {role}: run as an "
+                    f"administrator ALTER ROLE {quoted(role)} NOSUPERUSER NOBYPASSRLS, then start again"
                 )
             if found is None or not found["may_be_set"]:
                 await session.execute(
@@ -92,8 +93,8 @@ def advice(user: str, roles: Roles) -> str:
     """Say what an administrator has to run for a user who may not do it."""
     both = f"{quoted(roles.application)}, {quoted(roles.batch)}"
     return (
-        f"the Postgres user {user} may not take on the roles {roles.application} and {roles.batch}: "
-        "run as an administrator (the first two lines unless they exist) "
+        f"the Postgres user {user} may not take on the roles {roles.application} and "
+        f"{roles.batch}: run as an administrator (the first two statements unless they exist) "
         f"CREATE ROLE {quoted(roles.application)} NOLOGIN; "
         f"CREATE ROLE {quoted(roles.batch)} NOLOGIN; "
         f"GRANT {both} TO {quoted(user)} WITH INHERIT FALSE, SET TRUE; then start again"

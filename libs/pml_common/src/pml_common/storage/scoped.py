@@ -16,6 +16,25 @@ from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns
 from pml_common.storage.pool import Connection, Pool, connection, transaction
 
+_BOUND = """
+SELECT found.*
+FROM (
+    SELECT length(
+        set_config('pml.org', :org::text, true) || set_config('pml.project', :project::text, true)
+    ) AS done
+    OFFSET 0
+) AS bound
+CROSS JOIN LATERAL (
+    SELECT *
+    FROM (
+:query
+    ) AS asked
+    OFFSET bound.done * 0
+) AS found
+"""
+_BIND = "SELECT set_config('pml.org', ':org', true), set_config('pml.project', ':project', true)"
+"""For a statement without parameters; neither token of a scope contains a quotation mark."""
+
 
 @dataclass(frozen=True)
 class ScopedPools:
@@ -69,29 +88,23 @@ def _bound_text(query: str, parameters: int) -> str:
     """Return a statement that binds its own transaction before it runs a query: two parameters
     more, organisation and project.
 
-    OFFSET depends on the settings' row, hence the query runs after that row was made, whatever
-    the plan. Were it ever to run before, it would return no row: nothing is bound then.
+    The query's OFFSET depends on the row of the settings, hence it runs after that row was made,
+    whatever the plan. Were it ever to run before, it would return no row: nothing is bound then.
     """
-    org, project = parameters + 1, parameters + 2
-    return (
-        "SELECT found.*\nFROM (\n"
-        f"SELECT length(set_config('pml.org', ${org}::text, true)\n"
-        f"|| set_config('pml.project', ${project}::text, true)) AS done\nOFFSET 0\n"
-        ") AS bound\nCROSS JOIN LATERAL (\nSELECT * FROM (\n"
-        f"{query}\n) AS asked OFFSET bound.done * 0\n) AS found"
+    numbered = _BOUND.replace(":org", f"${parameters + 1}").replace(
+        ":project", f"${parameters + 2}"
     )
+    return numbered.replace(":query", query)
 
 
 @asynccontextmanager
 async def _begun(pool: Pool, begin: str, scope: Scope) -> AsyncGenerator[Connection]:
     """Begin and bind in one round trip."""
-    org, project = map(_literal, scope_columns(scope))
+    org, project = scope_columns(scope)
+    bind = _BIND.replace(":org", org).replace(":project", project)
     async with connection(pool) as held:
         try:
-            await held.execute(
-                f"{begin}; SELECT set_config('pml.org', {org}, true), "
-                f"set_config('pml.project', {project}, true)"
-            )
+            await held.execute(f"{begin}; {bind}")
             yield held
             await held.execute("COMMIT")
         except asyncpg.InternalClientError:
@@ -100,8 +113,3 @@ async def _begun(pool: Pool, begin: str, scope: Scope) -> AsyncGenerator[Connect
             if not held.is_closed() and held.is_in_transaction():
                 await held.execute("ROLLBACK")
             raise
-
-
-def _literal(text: str) -> str:
-    """Quote a text for a statement without parameters."""
-    return "'" + text.replace("'", "''") + "'"

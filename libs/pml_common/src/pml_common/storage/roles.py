@@ -1,9 +1,9 @@
 """Roles of a schema whose rows are kept apart by scope (row-level security).
 
 The schema's owner runs migrations and nothing else. Queries of one scope run as
-`<owner>_<schema>_app`, work over many scopes as `<owner>_<schema>_batch`; neither owns anything nor
-may log in. Their names contain the owner's, since roles belong to the whole server: two deployments
-on it share none.
+`<owner>_<schema>_app`, those that also read what others share as `<owner>_<schema>_reach`, work over
+many scopes as `<owner>_<schema>_batch`; none of them owns anything or may log in. Their names contain
+the owner's, since roles belong to the whole server: two deployments on it share none.
 """
 
 from dataclasses import dataclass
@@ -32,19 +32,25 @@ class Roles:
     """Names of the roles without ownership."""
 
     application: str
+    reach: str
     batch: str
+
+    @property
+    def all(self) -> tuple[str, str, str]:
+        """Every role."""
+        return self.application, self.reach, self.batch
 
 
 def roles_of(owner: str, schema: str) -> Roles:
     """Return the roles of a schema; the migrations that grant them privileges name them alike."""
-    return Roles(f"{owner}_{schema}_app", f"{owner}_{schema}_batch")
+    return Roles(*(f"{owner}_{schema}_{kind}" for kind in ("app", "reach", "batch")))
 
 
 async def ensure_roles(session: asyncpg.Connection, schema: str) -> None:
     """Make the roles of an existing schema where they are missing, and let the session's user take
     them on. Raises RolesMissing where it may not."""
     roles = roles_of(await session.fetchval(_OWNER, schema), schema)
-    for role in (roles.application, roles.batch):
+    for role in roles.all:
         await _ensure(session, role, roles)
 
 
@@ -54,7 +60,7 @@ async def find_roles(dsn: str, schema: str) -> Roles:
     session = await asyncpg.connect(dsn, timeout=10.0)
     try:
         roles = roles_of(await session.fetchval(_OWNER, schema), schema)
-        for role in (roles.application, roles.batch):
+        for role in roles.all:
             found = await session.fetchrow(_ROLE, role)
             if found is None or not found["may_be_set"]:
                 raise RolesMissing(advice(await session.fetchval("SELECT current_user"), roles))
@@ -73,7 +79,8 @@ async def _ensure(session: asyncpg.Connection, role: str, roles: Roles) -> None:
             if found is not None and found["is_unbound"]:
                 raise RolesMissing(
                     f"row-level security does not hold for the role {role}: run as an "
-                    f"administrator ALTER ROLE {quoted(role)} NOSUPERUSER NOBYPASSRLS, then start again"
+                    f"administrator ALTER ROLE {quoted(role)} NOSUPERUSER NOBYPASSRLS, then start "
+                    "again"
                 )
             if found is None or not found["may_be_set"]:
                 await session.execute(
@@ -91,13 +98,12 @@ async def _ensure(session: asyncpg.Connection, role: str, roles: Roles) -> None:
 
 def advice(user: str, roles: Roles) -> str:
     """Say what an administrator has to run for a user who may not do it."""
-    both = f"{quoted(roles.application)}, {quoted(roles.batch)}"
+    every = ", ".join(map(quoted, roles.all))
+    create = " ".join(f"CREATE ROLE {quoted(role)} NOLOGIN;" for role in roles.all)
     return (
-        f"the Postgres user {user} may not take on the roles {roles.application} and "
-        f"{roles.batch}: run as an administrator (the first two statements unless they exist) "
-        f"CREATE ROLE {quoted(roles.application)} NOLOGIN; "
-        f"CREATE ROLE {quoted(roles.batch)} NOLOGIN; "
-        f"GRANT {both} TO {quoted(user)} WITH INHERIT FALSE, SET TRUE; then start again"
+        f"the Postgres user {user} may not take on the roles {', '.join(roles.all)}: run as an "
+        f"administrator, without those that exist, {create} "
+        f"GRANT {every} TO {quoted(user)} WITH INHERIT FALSE, SET TRUE; then start again"
     )
 
 

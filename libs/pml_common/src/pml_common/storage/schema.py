@@ -11,7 +11,7 @@ from pml_common.storage.inbox import delete_handled
 from pml_common.storage.migrations import migrate, read_migrations
 from pml_common.storage.pool import Pool, connection, open_pool, storage_errors, transaction
 from pml_common.storage.roles import find_roles
-from pml_common.storage.scoped import ScopedPools
+from pml_common.storage.scoped import BoundPool, ScopedPools
 from pml_common.throttled_check import ThrottledCheck
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ INBOX_RETENTION = timedelta(days=7)
 
 _PRUNE_EVERY_S = 3600.0
 _CLOSE_WITHIN_S = 5.0
-_BATCH_SESSIONS = 4
+_FEW_SESSIONS = 4
 _WRITE_CHECK = """
 SET LOCAL work_mem = '64kB';
 SELECT count(*) FROM generate_series(1, 50000);
@@ -41,8 +41,7 @@ async def open_schema(
     Raises StorageUnavailable, MigrationChanged.
     """
     await _migrate_patiently(dsn, schema, package, patience_s)
-    pool = await open_pool(dsn, schema, patience_s=patience_s)
-    async with _pruned(pool, schema):
+    async with _opened(dsn, schema, None, patience_s=patience_s) as pool, _pruned(pool, schema):
         yield pool
 
 
@@ -55,8 +54,9 @@ async def open_scoped_schema(
     owner_dsn: str | None = None,
     patience_s: float = 30.0,
 ) -> AsyncGenerator[ScopedPools]:
-    """As `open_schema`, for a schema whose rows are kept apart by scope: a pool for queries of one
-    scope and a smaller one for work over all, neither as the schema's owner. `owner_dsn`: the
+    """As `open_schema`, for a schema whose rows are kept apart by scope: sessions for queries
+    of one scope, and fewer for what others share and for work over all, none as the schema's
+    owner. `owner_dsn`: the
     owner's, if it is not the one of `dsn`.
 
     Raises StorageUnavailable, MigrationChanged, RolesMissing.
@@ -64,20 +64,29 @@ async def open_scoped_schema(
     await _migrate_patiently(owner_dsn or dsn, schema, package, patience_s, with_roles=True)
     with storage_errors():
         roles = await find_roles(dsn, schema)
-    application = await open_pool(dsn, schema, patience_s=patience_s, role=roles.application)
+    async with (
+        _opened(dsn, schema, roles.application, patience_s=patience_s) as application,
+        _opened(dsn, schema, roles.reach, _FEW_SESSIONS, patience_s=patience_s) as reach,
+        _opened(dsn, schema, roles.batch, _FEW_SESSIONS, patience_s=patience_s) as batch,
+        _pruned(batch, schema),
+    ):
+        yield ScopedPools(application, BoundPool(reach), batch)
+
+
+@asynccontextmanager
+async def _opened(
+    dsn: str, schema: str, role: str | None, max_size: int = 8, *, patience_s: float
+) -> AsyncGenerator[Pool]:
+    pool = await open_pool(dsn, schema, max_size=max_size, patience_s=patience_s, role=role)
     try:
-        batch = await open_pool(
-            dsn, schema, max_size=_BATCH_SESSIONS, patience_s=patience_s, role=roles.batch
-        )
-        async with _pruned(batch, schema):
-            yield ScopedPools(application, batch)
+        yield pool
     finally:
-        await _close(application)
+        await _close(pool)
 
 
 @asynccontextmanager
 async def _pruned(pool: Pool, schema: str) -> AsyncGenerator[None]:
-    """Prune the inbox until the context exits, then close the pool."""
+    """Prune the inbox until the context exits."""
     pruning = asyncio.create_task(_prune_inbox(pool), name=f"{schema}-inbox")
     try:
         yield
@@ -85,7 +94,6 @@ async def _pruned(pool: Pool, schema: str) -> AsyncGenerator[None]:
         pruning.cancel()
         with suppress(asyncio.CancelledError):
             await pruning
-        await _close(pool)
 
 
 def storage_check(pool: Pool) -> Callable[[], Awaitable[str | None]]:

@@ -14,7 +14,7 @@ import asyncpg
 
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.pool import Connection, Pool, connection, transaction
+from pml_common.storage.pool import Connection, Pool, connection
 
 _BOUND = """
 SELECT found.*
@@ -37,46 +37,53 @@ _BIND = "SELECT set_config('pml.org', ':org', true), set_config('pml.project', '
 
 
 @dataclass(frozen=True)
-class ScopedPools:
-    """Sessions of a schema with row-level security. Those of `application` see the rows of the
-    scope they are bound to, and what others share; those of `batch` all rows, for work that goes
-    over many scopes. Neither owns anything. Everything raises StorageUnavailable."""
+class BoundPool:
+    """Sessions that see the rows of the scope they are bound to. Everything raises
+    StorageUnavailable."""
 
-    application: Pool
-    batch: Pool
+    pool: Pool
 
     async def fetch(self, scope: Scope, query: str, *values: object) -> list[asyncpg.Record]:
         """Run one query that reads, bound to a scope, in one round trip."""
-        async with connection(self.application) as session:
+        async with connection(self.pool) as session:
             return await session.fetch(*_bound(scope, query, values))
 
     async def fetchrow(self, scope: Scope, query: str, *values: object) -> asyncpg.Record | None:
         """As `fetch`: the first row."""
-        async with connection(self.application) as session:
+        async with connection(self.pool) as session:
             return await session.fetchrow(*_bound(scope, query, values))
 
     async def fetchval(self, scope: Scope, query: str, *values: object) -> Any:
         """As `fetch`: the first column of the first row."""
-        async with connection(self.application) as session:
+        async with connection(self.pool) as session:
             return await session.fetchval(*_bound(scope, query, values))
 
     def transaction(self, scope: Scope) -> AbstractAsyncContextManager[Connection]:
         """Bind a transaction to a scope; committed at the end of the block."""
-        return _begun(self.application, "BEGIN", scope)
+        return _begun(self.pool, "BEGIN", scope)
 
     def snapshot(self, scope: Scope) -> AbstractAsyncContextManager[Connection]:
         """Bind a transaction that reads to a scope; its statements all see one snapshot, as a page
         and its total must."""
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        return _begun(self.application, begin, scope)
+        return _begun(self.pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", scope)
+
+
+@dataclass(frozen=True)
+class ScopedPools(BoundPool):
+    """Sessions of a schema with row-level security, none as its owner: its own of one scope alone,
+    those of `reaching` also of what other scopes share with it, and those of `batch` of all scopes,
+    for work that goes over many."""
+
+    reaching: BoundPool
+    batch: Pool
+
+    def over(self, scope: Scope, read: Scope) -> BoundPool:
+        """Return the sessions with which a scope reads rows of another, or its own."""
+        return self if scope == read else self.reaching
 
     def across(self) -> AbstractAsyncContextManager[Connection]:
         """Acquire a session for a few statements over all scopes."""
         return connection(self.batch)
-
-    def transaction_across(self) -> AbstractAsyncContextManager[Connection]:
-        """Begin a transaction over all scopes."""
-        return transaction(self.batch)
 
 
 def _bound(scope: Scope, query: str, values: Sequence[object]) -> tuple[object, ...]:

@@ -136,7 +136,8 @@ class PostgresCapabilityStore(CapabilityStore):
     @override
     async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:
         which = *scope_columns(scope), record_id
-        rows = await self._pools.fetch(viewer.scope, _SQL["versions-of-record"], *which)
+        pool = self._pools.over(viewer.scope, scope)
+        rows = await pool.fetch(viewer.scope, _SQL["versions-of-record"], *which)
         return [version_of(row) for row in rows]
 
     @override
@@ -144,7 +145,8 @@ class PostgresCapabilityStore(CapabilityStore):
         self, viewer: Viewer, scope: Scope, record_id: UUID, number: int
     ) -> CapabilityRecord:
         which = *scope_columns(scope), record_id, number
-        row = await self._pools.fetchrow(viewer.scope, _SQL["record-at-version"], *which)
+        pool = self._pools.over(viewer.scope, scope)
+        row = await pool.fetchrow(viewer.scope, _SQL["record-at-version"], *which)
         if row is None:
             raise LookupError(f"record {record_id} has no version {number}")
         return capability_record(row)

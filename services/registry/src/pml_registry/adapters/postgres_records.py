@@ -58,23 +58,24 @@ class PostgresRecordStore(RecordStore):
     async def locate(self, viewer: Viewer, target: Target | str) -> Located | None:
         where, who = scope_columns(viewer.scope), (viewer.principal, viewer.is_admin)
         fetchrow = partial(self._pools.fetchrow, viewer.scope)
+        find_shared = partial(self._pools.reaching.fetchrow, viewer.scope)
         match target:
             case UUID():
                 row = await fetchrow(_SQL["locate-own-by-id"], *where, target, *who)
             case ScopedName(scope, name):
                 asked = str(name), *who, *scope_columns(scope), ""
-                row = await fetchrow(_SQL["locate-in-scope"], *where, *asked)
+                row = await find_shared(_SQL["locate-in-scope"], *where, *asked)
             case Fqdn(scope, name, digits):
                 asked = str(name), *who, *scope_columns(scope), digits
-                row = await fetchrow(_SQL["locate-in-scope"], *where, *asked)
+                row = await find_shared(_SQL["locate-in-scope"], *where, *asked)
             case str():
-                row = await fetchrow(_SQL["locate-shared"], *where, target, None)
+                row = await find_shared(_SQL["locate-shared"], *where, target, None)
             case _:
                 name = str(target)
                 row = await fetchrow(_SQL["locate-own"], *where, name, *who)
                 if row is None:
                     called = callable_name(name), name
-                    row = await fetchrow(_SQL["locate-shared"], *where, *called)
+                    row = await find_shared(_SQL["locate-shared"], *where, *called)
         if row is None:
             return None
         scope = scope_of(row)
@@ -85,7 +86,8 @@ class PostgresRecordStore(RecordStore):
         self, viewer: Viewer, scope: Scope, record_id: UUID
     ) -> Sequence[VersionSummary]:
         which = *scope_columns(scope), record_id
-        rows = await self._pools.fetch(viewer.scope, _SQL["summaries-of-versions"], *which)
+        pool = self._pools.over(viewer.scope, scope)
+        rows = await pool.fetch(viewer.scope, _SQL["summaries-of-versions"], *which)
         return [_version_summary(row) for row in rows]
 
     @override
@@ -94,7 +96,8 @@ class PostgresRecordStore(RecordStore):
     ) -> tuple[Sequence[tuple[After, RecordSummary]], int]:
         globs = [query.created_by, query.namespace, query.version_tag]
         begin = (None, None, None) if after is None else (after.rank, after.name, after.record_id)
-        rows = await self._pools.fetch(
+        pool = self._pools if query.reach == "project" else self._pools.reaching
+        rows = await pool.fetch(
             query.scope,
             _SQL["query-records"],
             *scope_columns(query.scope),
@@ -119,7 +122,8 @@ class PostgresRecordStore(RecordStore):
         self, viewer: Viewer, scope: Scope, record_id: UUID, before: int | None, limit: int
     ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
         which = *scope_columns(scope), record_id, before, limit
-        rows = await self._pools.fetch(viewer.scope, _SQL["read-history"], *which)
+        pool = self._pools.over(viewer.scope, scope)
+        rows = await pool.fetch(viewer.scope, _SQL["read-history"], *which)
         return [_stored_change(row) for row in rows]
 
     @override
@@ -149,7 +153,7 @@ class PostgresRecordStore(RecordStore):
     @override
     async def fork(self, source: Located, request: ForkRequest) -> Made | Refused:
         scope, by = request.viewer.scope, storable(request.viewer.principal or "")
-        async with self._pools.transaction(scope) as session:
+        async with self._pools.over(scope, source.scope).transaction(scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(scope))
             made = await made_by(session, scope, request.request_id)
             if made is not None:
@@ -177,7 +181,7 @@ class PostgresRecordStore(RecordStore):
 
     @override
     async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:
-        async with self._pools.transaction(viewer.scope) as session:
+        async with self._pools.reaching.transaction(viewer.scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(viewer.scope))
             behaviour = await copy_behaviour(session, source, viewer.scope, keep_listed=False)
             code_hash = await session.fetchval(

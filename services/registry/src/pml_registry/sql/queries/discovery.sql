@@ -63,6 +63,8 @@ JOIN tool_schema tool ON tool.tool_id = candidate.id
 WHERE tool.org = $1 AND tool.project = $2
 
 -- name: weigh-capabilities
+-- Ids become uuids before they meet a table: under row-level security an index is not looked into by
+-- a value that a function other than a leakproof one has computed beside it.
 WITH posting AS (
     SELECT asked.term, heaviest.id, heaviest.weight
     FROM unnest($4::text[]) AS asked (term)
@@ -86,9 +88,9 @@ worded AS (
     GROUP BY part.number, posting.id
 ),
 candidate AS (
-    SELECT near.id FROM unnest($3::text[]) AS near (id)
+    SELECT near.id::uuid AS id FROM unnest($3::text[]) AS near (id)
     UNION
-    SELECT id FROM worded WHERE place <= ($7::integer[])[number]
+    SELECT id::uuid FROM worded WHERE place <= ($7::integer[])[number]
 ),
 asked AS MATERIALIZED (
     SELECT array_agg(part.vector::vector ORDER BY part.place) AS vectors
@@ -114,7 +116,7 @@ SELECT
     END AS weights
 FROM candidate
 CROSS JOIN asked
-JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.id::uuid
+JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.id
 JOIN capability_usage usage USING (org, project, pattern_id)
 WHERE pattern.org = $1 AND pattern.project = $2 AND pattern.listed
     -- Of a record the latest version alone is found; $11: a private one by this principal, its

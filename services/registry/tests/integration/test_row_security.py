@@ -1,4 +1,4 @@
-"""The catalogue of row-level security: every table and view of the schema, the roles, the policies."""
+"""The catalogue of row-level security: tables and views of the schema, roles, policies."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from uuid import UUID, uuid4
@@ -106,7 +106,9 @@ async def test_the_roles_own_nothing_and_read_no_table_without_policies(
             )
             assert may is not None
             assert not any(may.values())
-            owned = "SELECT count(*) FROM pg_shdepend WHERE refobjid = $1::regrole AND deptype = 'o'"
+            owned = (
+                "SELECT count(*) FROM pg_shdepend WHERE refobjid = $1::regrole AND deptype = 'o'"
+            )
             assert await owner.fetchval(owned, role) == 0
             for table in UNPROTECTED:
                 readable = "SELECT has_table_privilege($1, $2, 'SELECT, INSERT, UPDATE, DELETE')"
@@ -114,9 +116,7 @@ async def test_the_roles_own_nothing_and_read_no_table_without_policies(
         definer = "SELECT proname FROM pg_proc WHERE pronamespace = 'registry'::regnamespace"
         assert await owner.fetch(f"{definer} AND prosecdef") == []
         assert len(await owner.fetch(definer)) > 5
-    for pool, role in zip(
-        (pools.pool, pools.reaching.pool, pools.batch), roles.all, strict=True
-    ):
+    for pool, role in zip((pools.pool, pools.reaching.pool, pools.batch), roles.all, strict=True):
         assert await pool.fetchval("SELECT current_user") == role
 
 
@@ -156,13 +156,16 @@ async def _orgs(bound: BoundPool, scope: Scope) -> list[str]:
 
 
 async def test_a_transaction_that_fails_leaves_nothing_and_no_scope(pools: ScopedPools) -> None:
+    async def store(scope: Scope, error: Exception | None) -> None:
+        async with pools.transaction(SCOPE) as session:
+            await session.execute(_SERVER, scope.org, scope.project)
+            if error is not None:
+                raise error
+
     with pytest.raises(ZeroDivisionError):
-        async with pools.transaction(SCOPE) as session:
-            await session.execute(_SERVER, SCOPE.org, SCOPE.project)
-            raise ZeroDivisionError
+        await store(SCOPE, ZeroDivisionError())
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
-        async with pools.transaction(SCOPE) as session:
-            await session.execute(_SERVER, ELSEWHERE.org, ELSEWHERE.project)
+        await store(ELSEWHERE, None)
     assert await pools.pool.fetch(_SERVERS) == []
     assert await _orgs(pools, SCOPE) == []
 

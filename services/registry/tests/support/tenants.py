@@ -15,16 +15,15 @@ from pml_common.storage.schema import open_scoped_schema
 from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
+from pml_registry.adapters.postgres_curation import PostgresCurationStore
 from pml_registry.domain.curation import Suggestion
 from pml_registry.domain.dependencies import NewDependency
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
-from pml_registry.adapters.postgres_curation import PostgresCurationStore
 from services.registry.tests.support.builders import (
     AUTHOR,
     ELSEWHERE,
-    HASH,
     NOON,
     OTHER_HASH,
     SCOPE,
@@ -43,7 +42,9 @@ SIBLING = Scope(org=SCOPE.org, project="other")
 OTHERS = (ELSEWHERE, SIBLING)
 """Another organisation with the same project, and another project of the same organisation."""
 STRANGER = "noor"
-_PRIVATE_HASH, _UNNAMED_HASH, _RESERVED_HASH = ("5ec7" * 16, "c1a0" * 16, "4e5e" * 16)
+_PRIVATE_HASH, _UNNAMED_HASH, _RESERVED_HASH, _ONLY_HASH = (
+    each * 16 for each in ("5ec7", "c1a0", "4e5e", "0511")
+)
 _TABLES = """
 SELECT
     stored.tablename::text AS name,
@@ -62,8 +63,8 @@ ORDER BY stored.tablename
 @dataclass(frozen=True)
 class Tenants:
     """Databases: `shared` has the rows of SCOPE and of OTHERS, `alone` those of SCOPE. `values`:
-    what is stored in a column of any table, by its name; `tables` have a scope, each with its columns
-    that are no times."""
+    what is stored in a column of any table, by its name; `tables` have a scope, each with its
+    columns that are no times."""
 
     shared: str
     alone: str
@@ -108,6 +109,8 @@ async def fill(pools: ScopedPools, scope: Scope) -> None:
     await registry.reserve("fs:ensure", better, update=True, tag="v1.1.0")
     await registry.settle(better)
     await registry.named("fs:print", analysed(OTHER_HASH, intent=f"print {about}", scope=scope))
+    only = analysed(_ONLY_HASH, scope=scope)
+    await registry.named(f"only:{scope.org}_{scope.project}", only)
     private = analysed(_PRIVATE_HASH, intent="a secret", scope=scope, principal=STRANGER)
     await registry.named("safe:secret", private)
     await registry.analysed(analysed(_UNNAMED_HASH, intent=f"unnamed {about}", scope=scope))

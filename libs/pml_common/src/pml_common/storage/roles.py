@@ -1,9 +1,9 @@
 """Roles of a schema whose rows are kept apart by scope (row-level security).
 
 The schema's owner runs migrations and nothing else. Queries of one scope run as
-`<owner>_<schema>_app`, those that also read what others share as `<owner>_<schema>_reach`, work over
-many scopes as `<owner>_<schema>_batch`; none of them owns anything or may log in. Their names contain
-the owner's, since roles belong to the whole server: two deployments on it share none.
+`<owner>_<schema>_app`, those that also read what others share as `<owner>_<schema>_reach`, work
+over many scopes as `<owner>_<schema>_batch`; none of them owns anything or may log in. Their names
+contain the owner's, since roles belong to the whole server: two deployments on it share none.
 """
 
 from dataclasses import dataclass

@@ -23,12 +23,8 @@ async def _may_make_roles(folder: Path) -> bool:
 
 
 def _former_setup(password: str) -> list[tuple[str, str]]:
-    return [
-        (
-            "postgres",
-            f"CREATE ROLE pml LOGIN CREATEDB PASSWORD '{password}';\nCREATE DATABASE pml OWNER pml;\n",
-        )
-    ]
+    role = f"CREATE ROLE pml LOGIN CREATEDB PASSWORD '{password}';\n"
+    return [("postgres", f"{role}CREATE DATABASE pml OWNER pml;\n")]
 
 
 async def test_a_cluster_from_before_roles_is_brought_up_to_date_once(

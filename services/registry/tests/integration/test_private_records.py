@@ -177,3 +177,23 @@ async def test_its_dependencies_are_neither_listed_nor_counted_for_a_stranger(
     assert await counts(STRANGER) == await counts(AUTHOR) == (0, 0, 0)
     assert await counts(OWNER) == await counts(None) == (2, 2, 2)
     assert SECRET not in (await graph.hypergraph(principal=STRANGER)).model_dump_json()
+
+
+async def test_its_name_is_taken_and_its_holder_is_not_told(
+    hidden: UUID, registry: StoreDriver
+) -> None:
+    other = analysed("0123" * 16, principal=STRANGER)
+    same_code = analysed(HASH, principal=STRANGER)
+    stranger = Viewer(SCOPE, STRANGER)
+    await registry.named("fs:mine", analysed("4567" * 16, principal=STRANGER))
+    for asked in (
+        registry.reserve("vault:unlock", other),
+        registry.reserve("vault:open", other, update=True),
+        registry.reserve("fs:copy", same_code),
+        registry.change("fs:mine", Rename(name="vault:unlock"), stranger),
+        registry.change("fs:ensure", Fork(name="vault:open"), stranger),
+    ):
+        told = (await _told(asked)).replace("vault:unlock is taken", "")
+        assert told.startswith("conflict: ")
+        assert OWNER not in told, told
+        assert "unlock" not in told, told

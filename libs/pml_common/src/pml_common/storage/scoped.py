@@ -4,7 +4,7 @@ The policies of a schema's tables compare each row with the settings `pml.org` a
 These hold for one transaction: a session has none before and after it, and sees no row then.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,17 +46,21 @@ class BoundPool:
     async def fetch(self, scope: Scope, query: str, *values: object) -> list[asyncpg.Record]:
         """Run one query that reads, bound to a scope, in one round trip."""
         async with connection(self.pool) as session:
-            return await session.fetch(*_bound(scope, query, values))
+            return await session.fetch(_bound(query, len(values)), *values, *scope_columns(scope))
 
     async def fetchrow(self, scope: Scope, query: str, *values: object) -> asyncpg.Record | None:
         """As `fetch`: the first row."""
         async with connection(self.pool) as session:
-            return await session.fetchrow(*_bound(scope, query, values))
+            return await session.fetchrow(
+                _bound(query, len(values)), *values, *scope_columns(scope)
+            )
 
     async def fetchval(self, scope: Scope, query: str, *values: object) -> Any:
         """As `fetch`: the first column of the first row."""
         async with connection(self.pool) as session:
-            return await session.fetchval(*_bound(scope, query, values))
+            return await session.fetchval(
+                _bound(query, len(values)), *values, *scope_columns(scope)
+            )
 
     def transaction(self, scope: Scope) -> AbstractAsyncContextManager[Connection]:
         """Bind a transaction to a scope; committed at the end of the block."""
@@ -86,12 +90,8 @@ class ScopedPools(BoundPool):
         return connection(self.batch)
 
 
-def _bound(scope: Scope, query: str, values: Sequence[object]) -> tuple[object, ...]:
-    return (_bound_text(query, len(values)), *values, *scope_columns(scope))
-
-
 @lru_cache(maxsize=512)
-def _bound_text(query: str, parameters: int) -> str:
+def _bound(query: str, parameters: int) -> str:
     """Return a statement that binds its own transaction before it runs a query: two parameters
     more, organisation and project.
 

@@ -197,4 +197,5 @@ class MemoryNameStore(NameStore):
             owner=row.owner,
             behaviours=row.behaviours,
             tags=[version.tag for version in row.versions if version.tag],
+            is_private=row.visibility == "private",
         )

@@ -214,6 +214,7 @@ def record_of(scope: Scope, row: asyncpg.Record) -> Record:
         owner=row["owner"],
         behaviours=row["behaviours"],
         tags=[tag for tag in tags if isinstance(tag, Tag)],
+        is_private=row["is_private"],
     )
 
 

@@ -1,7 +1,7 @@
 -- name: holder-of-name
 -- The record that a name leads to, or one with the same callable name: that with the name first.
 SELECT
-    record_id, name, owner,
+    record_id, name, owner, visibility = 'private' AS is_private,
     ARRAY(
         SELECT pattern_id
         FROM capability_versions version
@@ -28,7 +28,7 @@ WHERE org = $1 AND project = $2
 -- name: record-of-code
 -- The named record that has had a behaviour first.
 SELECT
-    record_id, name, owner,
+    record_id, name, owner, visibility = 'private' AS is_private,
     ARRAY(
         SELECT pattern_id
         FROM capability_versions every

@@ -9,9 +9,9 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks
-from pml_common.service import CannotStart, signing_key_of, trusted_keys_of
-from pml_common.storage.errors import RolesMissing, map_unavailable
-from pml_common.storage.schema import open_scoped_schema, storage_check
+from pml_common.service import signing_key_of, trusted_keys_of
+from pml_common.storage.errors import map_unavailable
+from pml_common.storage.schema import storage_check
 from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.bus_outcomes import BusWorkflowOutcomes
@@ -25,6 +25,7 @@ from pml_registry.adapters.postgres_discovery import PgvectorIndex, PostgresCand
 from pml_registry.adapters.postgres_graph import PostgresGraphStore
 from pml_registry.adapters.postgres_names import PostgresNameStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
+from pml_registry.adapters.postgres_schema import open_registry
 from pml_registry.adapters.postgres_signatures import PostgresSignatureStore
 from pml_registry.adapters.postgres_tools import PostgresToolStore
 from pml_registry.adapters.signed_mark import SignedMark
@@ -94,7 +95,9 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Run the registry until the context exits."""
     async with (
         aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as embedder,
-        _open(settings) as pools,
+        open_registry(
+            settings.postgres_dsn, settings.registry_owner_dsn, settings.start_patience_s
+        ) as pools,
     ):
         key, trusted = signing_key_of("registry", settings), trusted_keys_of(settings)
         signing = VersionKeys(key, trusted, CodeHashes())
@@ -135,22 +138,6 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
             ]
         ):
             yield {"postgres": storage_check(pools.batch), "embeddings": embedder.check}
-
-
-@asynccontextmanager
-async def _open(settings: RegistrySettings) -> AsyncGenerator[ScopedPools]:
-    opened = open_scoped_schema(
-        settings.postgres_dsn,
-        "registry",
-        "pml_registry",
-        owner_dsn=settings.registry_owner_dsn,
-        patience_s=settings.start_patience_s,
-    )
-    try:
-        async with opened as pools:
-            yield pools
-    except RolesMissing as error:
-        raise CannotStart(str(error)) from error
 
 
 async def _serve_queries(

@@ -71,7 +71,7 @@ def _references(record_id: UUID) -> list[str]:
 
 
 async def _told(asked: Awaitable[BaseModel]) -> str:
-    """What is answered, or the error."""
+    """Return the answer, or the error."""
     try:
         return (await asked).model_dump_json()
     except QueryFailed as failure:

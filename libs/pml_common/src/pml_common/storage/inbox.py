@@ -69,7 +69,7 @@ async def once(pool: Pool, message_id: UUID, consumer: str) -> AsyncGenerator[In
 async def once_in(
     opened: AbstractAsyncContextManager[Connection], message_id: UUID, consumer: str
 ) -> AsyncGenerator[InboxEntry]:
-    """As `once`, in a transaction that is opened for it, as one of a scope."""
+    """Handle a message as `once` does, in a transaction opened for it, as one of a scope."""
     async with opened as held:
         claimed = await held.fetchval(_CLAIM, message_id, consumer)
         if claimed is None:

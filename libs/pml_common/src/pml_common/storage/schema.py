@@ -54,7 +54,7 @@ async def open_scoped_schema(
     owner_dsn: str | None = None,
     patience_s: float = 30.0,
 ) -> AsyncGenerator[ScopedPools]:
-    """As `open_schema`, for a schema whose rows are kept apart by scope: sessions for queries
+    """Open a schema as `open_schema` does, its rows kept apart by scope: sessions for queries
     of one scope, and fewer for what others share and for work over all, none as the schema's
     owner. `owner_dsn`: the
     owner's, if it is not the one of `dsn`.

@@ -49,14 +49,14 @@ class BoundPool:
             return await session.fetch(_bound(query, len(values)), *values, *scope_columns(scope))
 
     async def fetchrow(self, scope: Scope, query: str, *values: object) -> asyncpg.Record | None:
-        """As `fetch`: the first row."""
+        """Fetch the first row alone."""
         async with connection(self.pool) as session:
             return await session.fetchrow(
                 _bound(query, len(values)), *values, *scope_columns(scope)
             )
 
     async def fetchval(self, scope: Scope, query: str, *values: object) -> Any:
-        """As `fetch`: the first column of the first row."""
+        """Fetch the first column of the first row."""
         async with connection(self.pool) as session:
             return await session.fetchval(
                 _bound(query, len(values)), *values, *scope_columns(scope)

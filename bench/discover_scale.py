@@ -24,9 +24,9 @@ from discovery.synthetic import SCOPE, Synthetic, fill, registrations
 from libs.pml_local.tests.support.harness import fresh_database, reachable_folder, running_postgres
 from pml_common.contracts.registry import Discover, ResolveCapability
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
@@ -54,12 +54,12 @@ CROSS JOIN LATERAL (
 """
 
 
-async def measure(pool: Pool, data: Synthetic, size: int, rounds: int) -> dict[str, float]:
+async def measure(pools: ScopedPools, data: Synthetic, size: int, rounds: int) -> dict[str, float]:
     """Milliseconds of each operation at this size, and registrations per second."""
-    index, candidates = PgvectorIndex(pool), PostgresCandidateStore(pool)
+    index, candidates = PgvectorIndex(pools), PostgresCandidateStore(pools)
     signing = version_keys(hashing=data)
-    capabilities = PostgresCapabilityStore(pool, signing)
-    resolution = Resolution(PostgresRecordStore(pool, signing), capabilities)
+    capabilities = PostgresCapabilityStore(pools, signing)
+    resolution = Resolution(PostgresRecordStore(pools, signing), capabilities)
     intents = data.intents(rounds)
     names = data.names(size, 20 * rounds)
 
@@ -69,14 +69,14 @@ async def measure(pool: Pool, data: Synthetic, size: int, rounds: int) -> dict[s
 
     async def nearest(at: int) -> None:
         vector = list((await data.embed([intents[at]])).vectors[0])
-        async with connection(pool) as session:
+        async with pools.across() as session:
             for kind in ("tool", "capability"):
                 where = (*scope_columns(SCOPE), kind, data.model_name, vector, WHOLE_CANDIDATES)
                 await session.fetch(_SQL["nearest-vectors"], *where)
 
     async def postings(at: int) -> None:
         terms = list(parts_of(intents[at])[0].terms)
-        async with connection(pool) as session:
+        async with pools.across() as session:
             for kind in ("tool", "capability"):
                 await session.fetch(_POSTINGS, *scope_columns(SCOPE), kind, terms, TERM_CANDIDATES)
 
@@ -136,14 +136,14 @@ async def run(sizes: Sequence[int], rounds: int) -> None:
         async with (
             running_postgres(folder) as server,
             fresh_database(server) as dsn,
-            open_schema(dsn, "registry", "pml_registry") as pool,
+            open_scoped_schema(dsn, "registry", "pml_registry") as pools,
         ):
             begin = 0
             for size in sizes:
                 began = perf_counter()
-                await fill(pool, data, begin, size)
+                await fill(dsn, data, begin, size)
                 print(f"{size:>7} records, filled in {perf_counter() - began:.0f} s", flush=True)
-                found.append(await measure(pool, data, size, rounds))
+                found.append(await measure(pools, data, size, rounds))
                 print("  " + "   ".join(f"{k} {v:.2f}" for k, v in found[-1].items()), flush=True)
                 begin = size
     first, last = found[0], found[-1]

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID, uuid5
 
+import asyncpg
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +17,6 @@ from pml_common.contracts.decision import Decision
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_common.storage.pool import Connection, Pool, connection
 from pml_registry.domain.documents import (
     capability_document,
     capability_terms,
@@ -63,6 +63,18 @@ FROM workflow_pattern CROSS JOIN LATERAL jsonb_each_text(terms) AS weighed
 WHERE listed
 ORDER BY org, project, weighed.key, weighed.value::real
 """
+
+
+_FILLED = (
+    "workflow_pattern",
+    "capability_usage",
+    "capability_records",
+    "capability_versions",
+    "tool_server",
+    "tool_schema",
+    "search_term",
+    "offered_shapes",
+)
 
 
 class Synthetic:
@@ -126,9 +138,13 @@ class Synthetic:
         return CodeShape(shape_hash=await self.hash_of(code), makes_calls=True)
 
 
-async def fill(pool: Pool, data: Synthetic, begin: int, end: int) -> None:
-    """Add the records from number `begin` until `end`, and build the vector indexes."""
-    async with connection(pool) as session:
+async def fill(dsn: str, data: Synthetic, begin: int, end: int) -> None:
+    """Add the records from number `begin` until `end`, and build the vector indexes, as the owner:
+    COPY writes no rows under row-level security, which is therefore off meanwhile."""
+    session = await asyncpg.connect(dsn, server_settings={"search_path": "registry,public"})
+    try:
+        for table in _FILLED:
+            await session.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
         await session.set_type_codec(
             "vector", schema="public", encoder=_encoded, decoder=bytes, format="binary"
         )
@@ -154,7 +170,11 @@ async def fill(pool: Pool, data: Synthetic, begin: int, end: int) -> None:
         await session.execute(
             "SELECT prepare_vectors($1, $2)", data.model_name, _DIMENSION, timeout=_PATIENCE_S
         )
+        for table in _FILLED:
+            await session.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
         await session.execute("VACUUM ANALYZE", timeout=_PATIENCE_S)
+    finally:
+        await session.close()
 
 
 def registrations(begin: int, count: int) -> Sequence[ExecutionAnalyzed]:
@@ -305,7 +325,7 @@ def _encoded(vector: NDArray[np.float32]) -> bytes:
 
 
 async def _copy(
-    session: Connection,
+    session: asyncpg.Connection,
     table: str,
     columns: Sequence[str],
     rows: Iterable[tuple[object, ...]],

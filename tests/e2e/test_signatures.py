@@ -76,6 +76,7 @@ async def test_a_tampered_version_does_not_run_and_the_key_of_signatures_can_be_
 
         database = await asyncpg.connect(stack.postgres_dsn)
         try:
+            await database.execute("SET ROLE pml_registry_batch")
             assert await database.execute(TAMPERED, "return { kept: 0 };", CODE) == "UPDATE 1"
         finally:
             await database.close()

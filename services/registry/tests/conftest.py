@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.ports.vectors import Embedder
@@ -26,8 +26,8 @@ async def stores(registry_database: str | None) -> AsyncGenerator[Stores]:
     if registry_database is None:
         yield memory_stores()
         return
-    async with open_schema(registry_database, "registry", "pml_registry") as pool:
-        yield postgres_stores(pool)
+    async with open_scoped_schema(registry_database, "registry", "pml_registry") as pools:
+        yield postgres_stores(pools)
 
 
 @pytest.fixture

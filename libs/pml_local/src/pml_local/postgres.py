@@ -2,8 +2,9 @@
 
 We run the package's binaries directly: its own server class opens the permissions of every parent
 folder and is tied to sockets in the data folder. Ours listens on 127.0.0.1 only and admits one
-role, `pml`, by password. That role is no superuser, so row-level security applies to it; the
-superuser cannot log in at all. Every new database has the extension `vector`.
+role, `pml`, by password. That role is no superuser, so row-level security applies to it and to the
+roles that services make with it; the superuser cannot log in at all. Every new database has the
+extension `vector`.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ import asyncpg
 
 from pml_local.account import Account, own_folder
 from pml_local.ports import LOOPBACK, free_port
-from pml_local.postgres_cluster import ROLE, clear_leftover, create_cluster
+from pml_local.postgres_cluster import ROLE, clear_leftover, create_cluster, update_cluster
 from pml_local.postgres_programs import postgres_programs
 from pml_local.process import Command
 
@@ -82,10 +83,11 @@ class PostgresServer:
         """Create the cluster if missing; clear what a killed server left behind."""
         programs = await asyncio.to_thread(postgres_programs, self._account)
         own_folder(self._folder, self._account)
+        like = self._command(())
         if self.data.exists():
             await asyncio.to_thread(clear_leftover, self.data)
+            await update_cluster(self.data, programs, like)
         else:
-            like = self._command(())
             await create_cluster(self.data, programs, self._password, like, sync=self._durable)
         fixed = {
             "listen_addresses": LOOPBACK,

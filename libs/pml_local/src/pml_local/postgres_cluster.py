@@ -14,6 +14,8 @@ from pml_local.process import Command, run_to_end, terminate_all
 ROLE = "pml"
 """The one role that may log in; also the name of its database."""
 ACCESS = f"host all {ROLE} {LOOPBACK}/32 scram-sha-256\n"
+SETUP = 2
+"""Number of the set-up below; a cluster with an older one is brought up to date at its start."""
 SETUP_SECONDS = 60.0
 LEFTOVER_SECONDS = 10.0
 
@@ -38,15 +40,34 @@ async def create_cluster(
         single = [str(programs / "postgres"), "--single", "-D", str(aside), database]
         await run_to_end(replace(template, argv=single), sql, within=SETUP_SECONDS)
     aside.rename(data)
+    _setup_file(data).write_text(f"{SETUP}\n")
+
+
+async def update_cluster(data: Path, programs: Path, template: Command) -> None:
+    """Bring a stopped cluster of an earlier release up to date; `template` as for
+    `create_cluster`."""
+    done = _setup_file(data)
+    if done.exists() and done.read_text().strip() == str(SETUP):
+        return
+    single = [str(programs / "postgres"), "--single", "-D", str(data), "postgres"]
+    sql = f"ALTER ROLE {ROLE} CREATEROLE;\n"
+    await run_to_end(replace(template, argv=single), sql, within=SETUP_SECONDS)
+    done.write_text(f"{SETUP}\n")
+
+
+def _setup_file(data: Path) -> Path:
+    """Return the file beside a cluster that says how it was set up."""
+    return data.with_name(f"{data.name}.setup")
 
 
 def _setup(password: str) -> list[tuple[str, str]]:
-    """SQL per database for the single-user server, which takes one statement per line."""
+    """SQL per database for the single-user server, which takes one statement per line. The role
+    may make roles: services have some of their own, without ownership."""
     return [
         ("template1", "CREATE EXTENSION vector;\n"),
         (
             "postgres",
-            f"CREATE ROLE {ROLE} LOGIN CREATEDB PASSWORD '{password}';\n"
+            f"CREATE ROLE {ROLE} LOGIN CREATEDB CREATEROLE PASSWORD '{password}';\n"
             f"CREATE DATABASE {ROLE} OWNER {ROLE};\n",
         ),
     ]

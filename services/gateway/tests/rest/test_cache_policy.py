@@ -26,6 +26,7 @@ async def test_another_policy_invalidates_all_results(w: World, cache: Json) -> 
     await choose(w, cache)
     await look(w)
     await choose(w, {"policy": "none"})
+    assert w.peers.principals[-1] == "mira"
     assert "cached" not in await look(w)
     await choose(w, cache)
     assert "cached" not in await look(w)

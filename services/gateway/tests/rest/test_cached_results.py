@@ -177,6 +177,7 @@ async def test_after_a_change_of_a_nested_capability_the_capability_runs(w: Worl
     assert (await look(w))["cached"]
     w.peers.names["fs_look"] = record(workflow(), "fs:inner", "ef" * 32)
     assert "cached" not in await look(w)
+    assert {*w.peers.described_for} == {"mira"}
     allow(w, ("cap:fs:inner", "deny"))
     w.peers.names["fs_look"] = record(workflow(), "fs:inner", NESTED_HASH)
     assert "cached" not in await look(w)

@@ -76,6 +76,8 @@ class FakeServices:
     catalog: tuple[ToolDefinition, ...] = ()
     principals: list[str | None] = field(default_factory=list[str | None])
     """Principals that looked for capabilities."""
+    described_for: list[str | None] = field(default_factory=list[str | None])
+    """Principals whose programs' references were described."""
     reads_journals: bool = False
     is_degraded: bool = False
     graph: FakeGraph = field(default_factory=FakeGraph)
@@ -183,6 +185,7 @@ class FakeServices:
         return SettledName(name=name if query.succeeded else None)
 
     async def _describe(self, query: DescribeCapabilities) -> CapabilityDescriptions:
+        self.described_for.append(query.principal)
         known = {each: self.names[each] for each in query.references if each in self.names}
         told = {
             each: CapabilityDescription.model_validate(known[each].model_dump()) for each in known
@@ -195,7 +198,9 @@ class FakeServices:
     async def _set_cache(self, query: SetCachePolicy) -> CapabilityRecord:
         """Store it under a new revision; refuse it, as the registry does, if tools are called."""
         before = await self._resolve(
-            ResolveCapability(scope=query.scope, reference=query.reference)
+            ResolveCapability(
+                scope=query.scope, principal=query.principal, reference=query.reference
+            )
         )
         if before.tools_used and not query.cache.force and query.cache.policy != "none":
             raise QueryFailed("conflict", f"{before.name} calls {before.tools_used[0]}")

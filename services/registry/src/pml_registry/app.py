@@ -11,7 +11,7 @@ from pml_common.contracts import catalog
 from pml_common.health import Checks
 from pml_common.service import signing_key_of, trusted_keys_of
 from pml_common.storage.errors import map_unavailable
-from pml_common.storage.schema import open_schema, storage_check
+from pml_common.storage.schema import storage_check
 from pml_registry.adapters.bus_outcomes import BusWorkflowOutcomes
 from pml_registry.adapters.chat_names import ChatNameModel
 from pml_registry.adapters.code_hashes import CodeHashes
@@ -22,6 +22,7 @@ from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
 from pml_registry.adapters.postgres_graph import PostgresGraphStore
 from pml_registry.adapters.postgres_names import PostgresNameStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
+from pml_registry.adapters.postgres_schema import open_registry
 from pml_registry.adapters.postgres_signatures import PostgresSignatureStore
 from pml_registry.adapters.postgres_tools import PostgresToolStore
 from pml_registry.adapters.signed_mark import SignedMark
@@ -91,35 +92,35 @@ _RETRY_S = 5.0
 async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Run the registry until the context exits."""
     async with (
-        open_schema(
-            settings.postgres_dsn, "registry", "pml_registry", patience_s=settings.start_patience_s
-        ) as pool,
-        search_of(settings, pool) as search,
+        open_registry(
+            settings.postgres_dsn, settings.registry_owner_dsn, settings.start_patience_s
+        ) as pools,
+        search_of(settings, pools) as search,
     ):
         embedder = search.embedder
         key, trusted = signing_key_of("registry", settings), trusted_keys_of(settings)
         signing = VersionKeys(key, trusted, CodeHashes())
         mark = SignedMark(settings.registry_signed_mark)
         checks = VersionChecks(signing, settings.registry_verified_runs, not mark.is_set)
-        signing_versions = SigningVersions(PostgresSignatureStore(pool), checks, mark.set)
-        capabilities = CheckedCapabilities(PostgresCapabilityStore(pool, signing), checks)
-        tools = PostgresToolStore(pool)
-        names, outcomes = PostgresNameStore(pool, signing), BusWorkflowOutcomes(bus)
+        signing_versions = SigningVersions(PostgresSignatureStore(pools), checks, mark.set)
+        capabilities = CheckedCapabilities(PostgresCapabilityStore(pools, signing), checks)
+        tools = PostgresToolStore(pools)
+        names, outcomes = PostgresNameStore(pools, signing), BusWorkflowOutcomes(bus)
         naming = Naming(names, embedder, outcomes, bus.publish, bus.now)
-        records = PostgresRecordStore(pool, signing)
+        records = PostgresRecordStore(pools, signing)
         resolution = Resolution(records, capabilities)
         service = RecordService(records, resolution, embedder, bus.publish)
-        dependencies, graph_rows = PostgresDependencyStore(pool), PostgresGraphStore(pool)
+        dependencies, graph_rows = PostgresDependencyStore(pools), PostgresGraphStore(pools)
         graphs = ScopeGraphs(graph_rows)
         changes = GraphChanges(graphs, bus.publish)
         provides = Provides(graph_rows, changes)
         await _serve_queries(bus, resolution, tools, dependencies)
-        await serve_search(bus, search, PostgresCandidateStore(pool), dependencies)
+        await serve_search(bus, search, PostgresCandidateStore(pools), dependencies)
         merging = Merging(service, tools, embedder, CodeHashes())
         await _serve_records(bus, merging, checks)
         await _serve_naming(bus, naming, capabilities, embedder)
         curator = Curator(
-            PostgresCurationStore(pool), naming, CodeHashes(), _name_model(settings), bus.now
+            PostgresCurationStore(pools), naming, CodeHashes(), _name_model(settings), bus.now
         )
         await _serve_curation(bus, curator, resolution, embedder)
         await _serve_graph(bus, resolution, dependencies, changes)
@@ -138,7 +139,7 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
                 *(work() for work in search.upkeep),
             ]
         ):
-            yield {"postgres": storage_check(pool), **search.checks}
+            yield {"postgres": storage_check(pools.batch), **search.checks}
 
 
 async def _serve_queries(

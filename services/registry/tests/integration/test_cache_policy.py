@@ -4,11 +4,15 @@ import pytest
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.caching import CachePolicy
+from pml_common.contracts.dns import SetVisibility
 from pml_common.contracts.tool import ToolAnnotations
+from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import (
+    AUTHOR,
     ELSEWHERE,
+    SCOPE,
     analysed,
     learning_update,
     listed,
@@ -87,6 +91,22 @@ async def test_a_capability_with_effects_is_cached_only_with_force(registry: Sto
 async def test_another_scope_cannot_set_it(reading: StoreDriver) -> None:
     for reference in ("fs:look", "fs:loom"):
         with pytest.raises(QueryFailed) as refused:
-            await reading.set_cache(reference, MEMOIZE, ELSEWHERE)
+            await reading.set_cache(reference, MEMOIZE, Viewer(ELSEWHERE, AUTHOR))
         assert refused.value.code == "not_found"
     assert (await reading.resolve("fs:look")).cache == CachePolicy()
+
+
+async def test_only_the_owner_or_an_admin_sets_it(reading: StoreDriver) -> None:
+    with pytest.raises(QueryFailed, match="only its owner or an admin") as refused:
+        await reading.set_cache("fs:look", MEMOIZE, Viewer(SCOPE, "noor"))
+    assert refused.value.code == "conflict"
+    assert (await reading.resolve("fs:look")).cache == CachePolicy()
+    by_admin = await reading.set_cache("fs:look", MEMOIZE, Viewer(SCOPE, "noor", is_admin=True))
+    assert by_admin.cache.policy == "memoize"
+
+
+async def test_the_private_capability_of_another_is_not_found(reading: StoreDriver) -> None:
+    await reading.change("fs:look", SetVisibility(visibility="private"))
+    with pytest.raises(QueryFailed, match="no capability 'fs:look'") as refused:
+        await reading.set_cache("fs:look", MEMOIZE, Viewer(SCOPE, "noor"))
+    assert refused.value.code == "not_found"

@@ -23,7 +23,6 @@ from pml_common.contracts.registry import (
     ResolveCapability,
 )
 from pml_common.contracts.scope import Scope
-from pml_common.storage.pool import connection
 from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
@@ -51,7 +50,7 @@ async def test_ac01_a_dependency_is_of_existing_behaviours_and_goes_with_them(
     await graph.add("ci:deploy", "ci:build")
     if isinstance(graph.stores.rows, MemoryTables):
         return  # its rows have no foreign keys: nothing deletes behaviours
-    async with connection(graph.stores.rows) as session:
+    async with graph.stores.rows.across() as session:
         insert = """
             INSERT INTO capability_dependency (
                 org, project, from_capability_id, to_capability_id, edge_type, edge_source,
@@ -368,7 +367,7 @@ async def _make_private(graph: GraphDriver, name: str, scope: Scope) -> None:
         key = (scope, record.record_id)
         rows.records[key] = replace(rows.records[key], visibility="private")
     else:
-        async with connection(rows) as session:
+        async with rows.across() as session:
             await session.execute(
                 "UPDATE capability_records SET visibility = 'private' WHERE record_id = $1",
                 record.record_id,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from pml_common.contracts.registry import Discover, DiscoveryPage
-from pml_common.storage.pool import Pool
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_models import PostgresEmbeddingModels
 from pml_registry.application.embedding import EmbeddingUpkeep
 from pml_registry.application.serving import ServingModel
@@ -36,7 +36,7 @@ _INDEXES = "SELECT count(*) FROM pg_indexes WHERE indexname ~ '^search_vector_(t
 class Deployment:
     """Stores in Postgres, the models, and an embedder for each."""
 
-    pool: Pool
+    pools: ScopedPools
     stores: Stores
     models: PostgresEmbeddingModels
     serving: ServingModel
@@ -63,7 +63,7 @@ class Deployment:
         return await on_discover(query, self.serving, self.stores.index, self.stores.candidates)
 
     async def stored(self) -> dict[str, int]:
-        return {row["model"]: row["stored"] for row in await self.pool.fetch(_STORED)}
+        return {row["model"]: row["stored"] for row in await self.pools.batch.fetch(_STORED)}
 
     async def states(self) -> dict[str, str]:
         return {each.model.name: each.state for each in await self.models.all()}
@@ -72,11 +72,11 @@ class Deployment:
 @pytest.fixture
 async def deployment(postgres_dsn: str, embedder: Embedder) -> AsyncGenerator[Deployment]:
     """Three tools and a capability, embedded by the model `hash`."""
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        models = PostgresEmbeddingModels(pool)
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        models = PostgresEmbeddingModels(pools.batch)
         embedders: dict[str, Embedder] = {"hash": embedder}
         serving = ServingModel(models, lambda name: made.embedder_of(name))
-        made = Deployment(pool, postgres_stores(pool), models, serving, embedders)
+        made = Deployment(pools, postgres_stores(pools), models, serving, embedders)
         await made.process(HASH_MODEL).keep_up()
         tools = [tool(f"fs:read_{at}", f"Returns file {at}.") for at in range(3)]
         await on_tools_listed(listed(*tools), made.stores.tools, serving)
@@ -116,11 +116,11 @@ async def test_a_former_model_is_dropped_once_nobody_uses_it(
     await deployment.process(NEWER).keep_up()
     await deployment.process(NEWER).keep_up()
     assert await deployment.stored() == {"hash": 4, "newer": 4}
-    assert await deployment.pool.fetchval(_INDEXES) == 4
+    assert await deployment.pools.batch.fetchval(_INDEXES) == 4
     await deployment.process(NEWER, dropped_after_s=0.0).keep_up()
     assert await deployment.states() == {"newer": "serving"}
     assert await deployment.stored() == {"newer": 4}
-    assert await deployment.pool.fetchval(_INDEXES) == 2
+    assert await deployment.pools.batch.fetchval(_INDEXES) == 2
     assert not (await deployment.discover("returns file 1")).degraded
 
 

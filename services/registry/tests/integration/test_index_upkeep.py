@@ -12,8 +12,8 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.search_index import Reindex, ShowIndex
 from pml_common.contracts.tool import ToolDefinition
-from pml_common.storage.pool import Pool
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.qdrant import collection_of
 from pml_registry.entrypoints.bus.on_index import on_reindex, on_show_index
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
@@ -41,10 +41,10 @@ def a_key(name: str) -> PointKey:
 
 
 @pytest.fixture
-async def pool(postgres_dsn: str) -> AsyncGenerator[Pool]:
+async def pools(postgres_dsn: str) -> AsyncGenerator[ScopedPools]:
     """An empty schema."""
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        yield pool
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        yield pools
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ def qdrant() -> Switchable:
 
 
 @pytest.fixture
-async def found(pool: Pool, embedder: Embedder, qdrant: Switchable) -> QdrantSearch:
+async def found(pools: ScopedPools, embedder: Embedder, qdrant: Switchable) -> QdrantSearch:
     """Five tools, in Postgres and in the index."""
-    made = await qdrant_search(pool, embedder, qdrant.client, batch=2)
+    made = await qdrant_search(pools, embedder, qdrant.client, batch=2)
     await made.upkeep.catch_up()
     await _list(made, *TOOLS)
     await made.upkeep.catch_up()
@@ -150,9 +150,9 @@ async def test_a_late_upsert_after_a_removal_loses(found: QdrantSearch) -> None:
 
 
 async def test_several_processes_bring_the_index_up_to_date(
-    pool: Pool, embedder: Embedder, found: QdrantSearch, qdrant: Switchable
+    pools: ScopedPools, embedder: Embedder, found: QdrantSearch, qdrant: Switchable
 ) -> None:
-    others = [await qdrant_search(pool, embedder, qdrant.client, batch=1) for _ in range(2)]
+    others = [await qdrant_search(pools, embedder, qdrant.client, batch=1) for _ in range(2)]
     running = [asyncio.create_task(each.upkeep.run()) for each in (found, *others)]
     await _list(found, *TOOLS[2:], tool("fs:new", "New."))
 
@@ -221,10 +221,10 @@ async def test_an_index_that_lost_its_vectors_is_not_searched_until_it_has_them(
 
 
 async def test_what_was_stored_before_qdrant_is_brought_to_it(
-    pool: Pool, embedder: Embedder, found: QdrantSearch
+    pools: ScopedPools, embedder: Embedder, found: QdrantSearch
 ) -> None:
     empty = Switchable(local_client())
-    other = await qdrant_search(pool, embedder, empty.client)
+    other = await qdrant_search(pools, embedder, empty.client)
     assert (await other.discover("returns file 3")).degraded
     await other.work.request_run("mira")
     await other.upkeep.catch_up()
@@ -232,7 +232,7 @@ async def test_what_was_stored_before_qdrant_is_brought_to_it(
 
 
 async def test_an_index_that_is_in_use_no_more_is_noted_nothing(
-    pool: Pool, embedder: Embedder, found: QdrantSearch, qdrant: Switchable
+    pools: ScopedPools, embedder: Embedder, found: QdrantSearch, qdrant: Switchable
 ) -> None:
     await _list(found, *TOOLS[1:])
     await found.work.abandon(3600.0)
@@ -240,7 +240,7 @@ async def test_an_index_that_is_in_use_no_more_is_noted_nothing(
     await found.work.abandon(0.0)
     await _list(found, *TOOLS[2:])
     assert await found.work.pending() == 0
-    back = await qdrant_search(pool, embedder, qdrant.client)
+    back = await qdrant_search(pools, embedder, qdrant.client)
     assert (await back.discover("returns file 3")).degraded
     await back.upkeep.catch_up()
     assert await _indexed(back) == [each.tool_id for each in TOOLS[2:]]

@@ -7,7 +7,7 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.scope import Scope
 from pml_common.storage.migrations import migrate, read_migrations
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_registry.adapters.postgres_models import PostgresEmbeddingModels
 from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.application.resolution import Resolution
@@ -54,8 +54,8 @@ async def test_each_capability_becomes_a_record_with_one_version(postgres_dsn: s
         await session.execute(_TWO_CAPABILITIES)
     finally:
         await session.close()
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        stores = postgres_stores(pool)
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        stores = postgres_stores(pools)
         stores.checks.accepts_unsigned = True
         resolution = Resolution(stores.records, stores.capabilities)
 
@@ -68,7 +68,7 @@ async def test_each_capability_becomes_a_record_with_one_version(postgres_dsn: s
         assert await resolve(str(named.capability_id)) == named
         with pytest.raises(QueryFailed, match="no capability"):
             await resolution.resolve(Viewer(Scope(org="rival", project="webapp")), "fs:ensure")
-        created = await stores.records.history(SCOPE, named.record_id, None, 9)
+        created = await stores.records.history(Viewer(SCOPE), SCOPE, named.record_id, None, 9)
     assert [change.change for change, _ in created] == ["created"]
     assert (named.version, named.owner, named.usage.count) == (1, "mira", 7)
     assert (named.cache.policy, named.cache.revision) == ("memoize", 3)
@@ -106,8 +106,8 @@ async def test_vectors_of_the_model_with_most_of_them_are_moved(postgres_dsn: st
         await session.execute(_A_TOOL, _FIRST)
     finally:
         await session.close()
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        models, index = PostgresEmbeddingModels(pool), PgvectorIndex(pool)
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        models, index = PostgresEmbeddingModels(pools.batch), PgvectorIndex(pools)
         (model,) = await models.all()
         assert (model.model, model.state) == (EmbeddingModel("first", 384), "serving")
         assert await index.count("first") == 2

@@ -8,8 +8,8 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.registry import ListCapabilities
-from pml_common.storage.pool import Pool, connection
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import (
     HASH,
@@ -18,6 +18,7 @@ from services.registry.tests.support.builders import (
     analysed,
     learning_update,
 )
+from services.registry.tests.support.owner import owner_session
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import postgres_stores
 
@@ -27,33 +28,34 @@ LOCK_READS = """
 ALTER VIEW capability RENAME TO capability_unlocked;
 CREATE VIEW capability AS
 SELECT * FROM capability_unlocked WHERE pg_advisory_xact_lock(7)::text IS NOT NULL;
+SELECT protect('capability');
 """
 """Reads of capabilities start and then wait until the lock is free."""
 WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
 @pytest.fixture
-async def pool(postgres_dsn: str) -> AsyncGenerator[Pool]:
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as opened:
+async def pools(postgres_dsn: str) -> AsyncGenerator[ScopedPools]:
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as opened:
         yield opened
 
 
 async def test_a_concurrent_listing_is_both_on_the_page_and_counted_or_neither(
-    pool: Pool, embedder: Embedder, postgres_dsn: str
+    pools: ScopedPools, embedder: Embedder, postgres_dsn: str
 ) -> None:
-    registry = StoreDriver(postgres_stores(pool), embedder)
+    registry = StoreDriver(postgres_stores(pools), embedder)
     for code_hash in (HASH, OTHER_HASH):
         await registry.analysed(analysed(code_hash))
     await registry.learned(learning_update(code_hash=HASH))
-    async with connection(pool) as session:
+    async with owner_session(postgres_dsn) as session:
         await session.execute(LOCK_READS)
     holder = await asyncpg.connect(postgres_dsn)
     await holder.execute("SELECT pg_advisory_lock(7)")
 
     query = ListCapabilities(scope=SCOPE, limit=50)
-    paging = asyncio.create_task(postgres_stores(pool).capabilities.page(query))
+    paging = asyncio.create_task(postgres_stores(pools).capabilities.page(query))
     await eventually(lambda: holder.fetchval(WAITING), within=60.0)
-    async with connection(pool) as session:
+    async with pools.across() as session:
         listed = "UPDATE workflow_pattern SET listed = true WHERE code_hash = $1"
         await session.execute(listed, OTHER_HASH)
     await holder.close()

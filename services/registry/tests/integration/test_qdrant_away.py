@@ -7,7 +7,7 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.registry import DiscoveryPage
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_registry.adapters.qdrant import collection_of
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports.vectors import Embedder
@@ -50,8 +50,8 @@ async def test_qdrant_gone_in_the_middle_of_a_search_load(
     postgres_dsn: str, embedder: Embedder
 ) -> None:
     qdrant = Switchable(local_client())
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        found = await qdrant_search(pool, embedder, qdrant.client)
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        found = await qdrant_search(pools, embedder, qdrant.client)
         await on_tools_listed(listed(*TOOLS), found.stores.tools, found.serving)
         await found.upkeep.catch_up()
         updating = asyncio.create_task(found.upkeep.run())

@@ -14,7 +14,7 @@ from pml_common.contracts.dns import Fork, SetVisibility
 from pml_common.contracts.gateway import WorkflowOutcome
 from pml_common.contracts.registry import ListCapabilities, Reference
 from pml_common.signing import SigningKey
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_registry.adapters.signed_mark import SignedMark
 from pml_registry.application.signing_versions import SigningVersions
 from pml_registry.domain.reservations import LAPSES_AFTER
@@ -207,8 +207,8 @@ async def test_code_that_was_tampered_with_before_it_is_a_version_is_not_signed(
 async def test_a_record_is_not_made_for_code_that_is_stored_under_a_false_hash(
     postgres_dsn: str, embedder: Embedder
 ) -> None:
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        stores = postgres_stores(pool)
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        stores = postgres_stores(pools)
         registry = StoreDriver(stores, embedder)
         await registry.analysed(analysed())
         record = await registry.resolve(str(ids.capability_id(SCOPE, HASH)))

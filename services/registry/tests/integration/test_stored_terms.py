@@ -3,8 +3,8 @@
 import pytest
 
 from pml_common.contracts.registry import Discover
-from pml_common.storage.pool import Pool
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.domain.documents import tool_terms
 from pml_registry.domain.terms import weigh
 from pml_registry.entrypoints.bus.on_discover import on_discover
@@ -35,8 +35,8 @@ async def _found(stores: Stores, embedder: Embedder) -> dict[str, float]:
     return {hit.name: hit.score for hit in page.hits}
 
 
-async def _fill(pool: Pool, embedder: Embedder) -> Stores:
-    stores = postgres_stores(pool)
+async def _fill(pools: ScopedPools, embedder: Embedder) -> Stores:
+    stores = postgres_stores(pools)
     await on_tools_listed(listed(tool("fs:show", "Shows one file.")), stores.tools, embedder)
     analysis = analysed(intent="print one file", tools=[])
     await StoreDriver(stores, embedder).named("fs:print", analysis)
@@ -48,10 +48,10 @@ async def _fill(pool: Pool, embedder: Embedder) -> Stores:
 async def test_they_are_found_by_the_words_of_their_documents(
     postgres_dsn: str, embedder: Embedder
 ) -> None:
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        stores = await _fill(pool, embedder)
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        stores = await _fill(pools, embedder)
         weighed = await _found(stores, embedder)
-        await pool.execute(_FORGET)
+        await pools.batch.execute(_FORGET)
         found = await _found(stores, embedder)
     assert list(found) == list(weighed) == ["show", "fs:print"]
     # Without its words, each would score by half of its cosine alone.
@@ -62,42 +62,44 @@ async def test_they_are_found_by_the_words_of_their_documents(
 async def test_the_next_list_of_their_server_stores_terms(
     postgres_dsn: str, embedder: Embedder
 ) -> None:
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        stores = await _fill(pool, embedder)
-        await pool.execute(_FORGET)
-        assert await pool.fetchval(_WEIGHED) == 0
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        stores = await _fill(pools, embedder)
+        await pools.batch.execute(_FORGET)
+        assert await pools.batch.fetchval(_WEIGHED) == 0
         again = listed(tool("fs:show", "Shows one file."))
         assert await on_tools_listed(again, stores.tools, embedder) == ()
-        assert await pool.fetchval(_WEIGHED) == 1
+        assert await pools.batch.fetchval(_WEIGHED) == 1
 
 
 @pytest.mark.integration
 async def test_the_index_of_terms_follows_the_tools(postgres_dsn: str, embedder: Embedder) -> None:
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        stores = postgres_stores(pool)
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        stores = postgres_stores(pools)
         for text in ("Shows one file.", "Weighs an elephant."):
             shown = tool("fs:show", text)
             await on_tools_listed(listed(shown), stores.tools, embedder)
-            rows = await pool.fetch("SELECT term, weight FROM search_term WHERE id = 'fs:show'")
+            rows = await pools.batch.fetch(
+                "SELECT term, weight FROM search_term WHERE id = 'fs:show'"
+            )
             assert {row["term"]: row["weight"] for row in rows} == pytest.approx(tool_terms(shown))
         await on_tools_listed(listed(), stores.tools, embedder)
-        assert await pool.fetchval("SELECT count(*) FROM search_term") == 0
+        assert await pools.batch.fetchval("SELECT count(*) FROM search_term") == 0
 
 
 @pytest.mark.integration
 async def test_only_listed_capabilities_are_in_the_index_of_terms(
     postgres_dsn: str, embedder: Embedder
 ) -> None:
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        await _fill(pool, embedder)
-        assert await pool.fetchval(_INDEXED) == 1
-        await pool.execute("UPDATE workflow_pattern SET listed = false")
-        assert await pool.fetchval(_INDEXED) == 0
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        await _fill(pools, embedder)
+        assert await pools.batch.fetchval(_INDEXED) == 1
+        await pools.batch.execute("UPDATE workflow_pattern SET listed = false")
+        assert await pools.batch.fetchval(_INDEXED) == 0
 
 
 @pytest.mark.integration
 async def test_sql_and_python_have_the_same_stems_and_weights(postgres_dsn: str) -> None:
     text = "Reading generalised queries, planned and written: happily converted categories."
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        rows = await pool.fetch("SELECT term, weight FROM weighed_terms(NULL, $1)", text)
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        rows = await pools.batch.fetch("SELECT term, weight FROM weighed_terms(NULL, $1)", text)
     assert {row["term"]: row["weight"] for row in rows} == pytest.approx(weigh([(text, 1.0)]))

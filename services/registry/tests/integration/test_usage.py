@@ -4,7 +4,7 @@ import asyncpg
 import pytest
 
 from pml_common.storage.migrations import migrate, read_migrations
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.ports.vectors import Embedder
@@ -33,14 +33,14 @@ _VERSION = "SELECT ctid::text FROM workflow_pattern"
 async def test_a_learning_update_rewrites_no_searched_column(
     postgres_dsn: str, embedder: Embedder
 ) -> None:
-    async with open_schema(postgres_dsn, "registry", "pml_registry") as pool:
-        capabilities = postgres_stores(pool).capabilities
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        capabilities = postgres_stores(pools).capabilities
         await on_execution_analyzed([analysed()], capabilities, embedder, TrustedHashes())
         await on_learning_updated([learning_update(1)], capabilities)
-        listed = await pool.fetchval(_VERSION)
+        listed = await pools.batch.fetchval(_VERSION)
         await on_learning_updated([learning_update(2)], capabilities)
-        assert await pool.fetchval(_VERSION) == listed
-        assert await pool.fetchval("SELECT usage_count FROM capability") == 2
+        assert await pools.batch.fetchval(_VERSION) == listed
+        assert await pools.batch.fetchval("SELECT usage_count FROM capability") == 2
 
 
 @pytest.mark.integration
@@ -53,7 +53,8 @@ async def test_the_migration_keeps_earlier_usage(postgres_dsn: str) -> None:
     )
     try:
         await session.execute(_A_CAPABILITY)
-        await migrate(postgres_dsn, "registry", every)
+        await migrate(postgres_dsn, "registry", every, with_roles=True)
+        await session.execute("SET pml.migrating = 'on'")
         row = await session.fetchrow("SELECT * FROM capability")
     finally:
         await session.close()

@@ -10,7 +10,7 @@ import pytest
 
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_registry.adapters.memory_vectors import MemoryVectorIndex
 from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.adapters.qdrant import QdrantIndex, collection_of, point_id
@@ -44,8 +44,8 @@ async def index(place: Path | str | None) -> AsyncGenerator[VectorIndex]:
         async with aclosing(QdrantIndex(local_client(place), timeout_s=20.0)) as qdrant:
             yield await _prepared(qdrant)
     else:
-        async with open_schema(place, "registry", "pml_registry") as pool:
-            yield await _prepared(PgvectorIndex(pool))
+        async with open_scoped_schema(place, "registry", "pml_registry") as pools:
+            yield await _prepared(PgvectorIndex(pools))
 
 
 async def _prepared(index: VectorIndex) -> VectorIndex:

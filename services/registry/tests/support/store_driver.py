@@ -139,10 +139,14 @@ class StoreDriver:
         return await on_resolve_capability(query, self.resolution)
 
     async def set_cache(
-        self, reference: str, chosen: Mapping[str, object], scope: Scope = SCOPE
+        self, reference: str, chosen: Mapping[str, object], by: Viewer = OWNER
     ) -> CapabilityRecord:
         query = SetCachePolicy(
-            scope=scope, reference=reference, cache=CacheSettings.model_validate(chosen)
+            scope=by.scope,
+            principal=by.principal or "",
+            is_admin=by.is_admin,
+            reference=reference,
+            cache=CacheSettings.model_validate(chosen),
         )
         return await on_set_cache_policy(query, self.resolution, self._stores.tools)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pml_common.bus.identity import all_services_keys
 from pml_common.contracts.scope import Scope
 from pml_common.signing import SigningKey, TrustedKeys
-from pml_common.storage.pool import Pool, connection
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.memory_capabilities import MemoryCapabilityStore
 from pml_registry.adapters.memory_dependencies import MemoryDependencyStore
 from pml_registry.adapters.memory_discovery import MemoryCandidateStore
@@ -58,7 +58,7 @@ class Stores:
     records: RecordStore
     dependencies: DependencyStore
     graph: GraphStore
-    rows: MemoryTables | Pool
+    rows: MemoryTables | ScopedPools
     signatures: SignatureStore
     checks: VersionChecks
 
@@ -66,7 +66,7 @@ class Stores:
         """The tool graph of a scope."""
         if isinstance(self.rows, MemoryTables):
             return {key[1:]: row for key, row in self.rows.edges.items() if key[0] == scope}
-        async with connection(self.rows) as session:
+        async with self.rows.across() as session:
             rows = await session.fetch(
                 "SELECT * FROM tool_dependency WHERE org = $1 AND project = $2",
                 scope.org,
@@ -114,25 +114,25 @@ def memory_stores(keys: VersionKeys | None = None, tables: MemoryTables | None =
     )
 
 
-def postgres_stores(pool: Pool, keys: VersionKeys | None = None) -> Stores:
+def postgres_stores(pools: ScopedPools, keys: VersionKeys | None = None) -> Stores:
     """Stores in Postgres."""
     checks = VersionChecks(keys or version_keys(), VERIFIED_RUNS)
     return Stores(
-        CheckedCapabilities(PostgresCapabilityStore(pool, checks.signing), checks),
-        PostgresToolStore(pool),
-        PgvectorIndex(pool),
-        PostgresCandidateStore(pool),
-        PostgresNameStore(pool, checks.signing),
-        PostgresRecordStore(pool, checks.signing),
-        PostgresDependencyStore(pool),
-        PostgresGraphStore(pool),
-        pool,
-        PostgresSignatureStore(pool),
+        CheckedCapabilities(PostgresCapabilityStore(pools, checks.signing), checks),
+        PostgresToolStore(pools),
+        PgvectorIndex(pools),
+        PostgresCandidateStore(pools),
+        PostgresNameStore(pools, checks.signing),
+        PostgresRecordStore(pools, checks.signing),
+        PostgresDependencyStore(pools),
+        PostgresGraphStore(pools),
+        pools,
+        PostgresSignatureStore(pools),
         checks,
     )
 
 
-def stores_on(rows: MemoryTables | Pool, keys: VersionKeys) -> Stores:
+def stores_on(rows: MemoryTables | ScopedPools, keys: VersionKeys) -> Stores:
     """Stores with the same rows and other keys."""
     if isinstance(rows, MemoryTables):
         return memory_stores(keys, rows)

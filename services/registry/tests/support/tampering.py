@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from pml_common.contracts.capability import CapabilityRecord
-from pml_common.storage.pool import connection
 from pml_registry.adapters.memory_tables import MemoryTables
 from services.registry.tests.support.builders import SCOPE, SIMILAR_HASH
 from services.registry.tests.support.stores import Stores
@@ -16,7 +15,7 @@ Tamper = Callable[[Stores, CapabilityRecord, CapabilityRecord], Awaitable[None]]
 
 async def run_sql(stores: Stores, statement: str, *values: object) -> None:
     assert not isinstance(stores.rows, MemoryTables)
-    async with connection(stores.rows) as session:
+    async with stores.rows.across() as session:
         await session.execute(statement, *values)
 
 

@@ -10,7 +10,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException
 from typing_extensions import override
 
 from pml_common.contracts.registry import Discover, DiscoveryPage
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_index_work import PostgresIndexWork
 from pml_registry.adapters.postgres_models import PostgresEmbeddingModels
 from pml_registry.adapters.qdrant import QdrantIndex
@@ -96,18 +96,18 @@ class QdrantSearch:
 
 
 async def qdrant_search(
-    pool: Pool, embedder: Embedder, client: AsyncQdrantClient, *, batch: int = 128
+    pools: ScopedPools, embedder: Embedder, client: AsyncQdrantClient, *, batch: int = 128
 ) -> QdrantSearch:
     """Follow what is stored from now on."""
-    models = PostgresEmbeddingModels(pool)
+    models = PostgresEmbeddingModels(pools.batch)
 
     async def wanted() -> EmbeddingModel:
         return HASH_MODEL
 
     serving = ServingModel(models, lambda _: embedder)
-    index, work = QdrantIndex(client, timeout_s=20.0), PostgresIndexWork(pool)
+    index, work = QdrantIndex(client, timeout_s=20.0), PostgresIndexWork(pools.batch)
     embedding = EmbeddingUpkeep(models, lambda _: embedder, wanted, index)
     indexes = index, index
     search = await external_search(work, embedding, models, serving, indexes, {}, timeout_s=20.0)
     upkeep = IndexUpkeep(work, index, batch)
-    return QdrantSearch(postgres_stores(pool), search, serving, work, index, upkeep)
+    return QdrantSearch(postgres_stores(pools), search, serving, work, index, upkeep)

@@ -17,6 +17,7 @@ from pml_registry.domain.reservations import (
     Use,
     Wish,
     decide,
+    holder_text,
 )
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -123,3 +124,17 @@ def test_a_repeated_wish_renews_its_reservation() -> None:
     own = replace(HELD, workflow_id=OURS, purpose="version")
     standing = Standing(holder=RECORD, reservation=own)
     assert decide(replace(WISH, update=True), standing) == Reserve("version", RECORD)
+
+
+def test_of_a_private_record_others_hear_that_the_name_is_taken_and_no_more() -> None:
+    private = replace(RECORD, is_private=True)
+    stranger = replace(WISH, principal="noor")
+    for wish in (stranger, replace(stranger, update=True)):
+        assert decide(wish, Standing(holder=private)) == Refusal(
+            f"{wish.name} is taken: choose another name"
+        )
+    why = refusal(stranger, Standing(of_code=private))
+    assert why == "somebody else keeps this code private: only its owner or an admin names it"
+    assert holder_text("fs:mine", private, None) == "fs:mine is taken"
+    owner = replace(stranger, principal=private.owner, update=True)
+    assert isinstance(decide(owner, Standing(holder=private)), Reserve)

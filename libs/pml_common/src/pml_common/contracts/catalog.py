@@ -334,9 +334,9 @@ SET_CACHE_POLICY = QueryType(
     "set-cache-policy",
     registry.SetCachePolicy,
     CapabilityRecord,
-    "Set whether results of a capability are cached.",
+    "Set whether results of a capability are cached, as its owner or an admin.",
     clients=("gateway",),
-    version=2,
+    version=3,
 )
 DESCRIBE_CAPABILITIES = QueryType(
     "registry",

@@ -97,9 +97,11 @@ class SettledName(Contract):
 
 
 class SetCachePolicy(Query):
-    """Set whether results of a capability are cached; the reply is the updated capability.
-    Idempotent."""
+    """Set whether results of a capability are cached, as its owner or an admin; the reply is the
+    updated capability. Idempotent."""
 
+    principal: str
+    is_admin: bool = False
     reference: str
     cache: CacheSettings
 

@@ -16,6 +16,11 @@ class MigrationChanged(Exception):
     """A migration was changed after it was applied; write a new one instead."""
 
 
+class RolesMissing(Exception):
+    """The roles of row-level security are missing, and the user may not make them; says what to
+    grant."""
+
+
 _GONE = (
     OSError,
     TimeoutError,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from uuid import UUID
 
@@ -61,7 +61,16 @@ class InboxEntry:
 async def once(pool: Pool, message_id: UUID, consumer: str) -> AsyncGenerator[InboxEntry]:
     """Handle a message in one transaction; a concurrent handler of the same message waits for the
     first, then gets `replayed`. Raises StorageUnavailable."""
-    async with transaction(pool) as held:
+    async with once_in(transaction(pool), message_id, consumer) as entry:
+        yield entry
+
+
+@asynccontextmanager
+async def once_in(
+    opened: AbstractAsyncContextManager[Connection], message_id: UUID, consumer: str
+) -> AsyncGenerator[InboxEntry]:
+    """Handle a message as `once` does, in a transaction opened for it, as one of a scope."""
+    async with opened as held:
         claimed = await held.fetchval(_CLAIM, message_id, consumer)
         if claimed is None:
             text = await held.fetchval(_FACTS, message_id, consumer)

@@ -8,6 +8,7 @@ from importlib.resources import files
 import asyncpg
 
 from pml_common.storage.errors import MigrationChanged
+from pml_common.storage.roles import ensure_roles
 
 _LOCK = 0x504D4C  # "PML": replicas that start together migrate one after the other
 
@@ -44,11 +45,15 @@ def _read(package: str, folder: str) -> Sequence[Migration]:
     ]
 
 
-async def migrate(dsn: str, schema: str, migrations: Sequence[Migration]) -> Sequence[str]:
-    """Bring `schema` up to date and return the names applied now.
+async def migrate(
+    dsn: str, schema: str, migrations: Sequence[Migration], *, with_roles: bool = False
+) -> Sequence[str]:
+    """Bring `schema` up to date and return the names applied now. `with_roles`: make those of a
+    schema with row-level security first.
 
-    Each runs in its own transaction with `schema` first on the search path.
-    Raises MigrationChanged.
+    Each runs in its own transaction with `schema` first on the search path, and with the setting
+    that lets the owner change rows in spite of row-level security.
+    Raises MigrationChanged, RolesMissing.
     """
     session = await asyncpg.connect(
         dsn, timeout=10.0, server_settings={"search_path": f"{schema},public"}
@@ -56,6 +61,9 @@ async def migrate(dsn: str, schema: str, migrations: Sequence[Migration]) -> Seq
     try:
         await session.execute("SELECT pg_advisory_lock($1)", _LOCK)
         await session.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+        if with_roles:
+            await ensure_roles(session, schema)
+        await session.execute("SET pml.migrating = 'on'")
         await session.execute(
             "CREATE TABLE IF NOT EXISTS schema_migration ("
             " name text PRIMARY KEY, sha256 text NOT NULL,"

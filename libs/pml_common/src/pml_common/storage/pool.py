@@ -20,11 +20,22 @@ else:
 _PATIENCE_S = 5.0
 
 
-async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: float = 30.0) -> Pool:
-    """Open a pool whose search path is `schema`, then `public`.
+async def open_pool(
+    dsn: str,
+    schema: str,
+    *,
+    max_size: int = 8,
+    patience_s: float = 30.0,
+    role: str | None = None,
+) -> Pool:
+    """Open a pool whose search path is `schema`, then `public`; its sessions have taken on `role`
+    from their start, and nothing resets that.
 
     Waits up to `patience_s` for a server that is still starting. Raises StorageUnavailable.
     """
+    settings = {"search_path": f"{schema},public", "application_name": schema}
+    if role is not None:
+        settings["role"] = role
     deadline = asyncio.get_running_loop().time() + patience_s
     while True:
         try:
@@ -35,7 +46,7 @@ async def open_pool(dsn: str, schema: str, *, max_size: int = 8, patience_s: flo
                     max_size=max_size,
                     timeout=5.0,
                     command_timeout=30.0,
-                    server_settings={"search_path": f"{schema},public", "application_name": schema},
+                    server_settings=settings,
                     reset=_no_reset,
                 )
         except StorageUnavailable as outage:

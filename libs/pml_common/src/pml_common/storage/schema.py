@@ -10,6 +10,8 @@ from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.inbox import delete_handled
 from pml_common.storage.migrations import migrate, read_migrations
 from pml_common.storage.pool import Pool, connection, open_pool, storage_errors, transaction
+from pml_common.storage.roles import find_roles
+from pml_common.storage.scoped import BoundPool, ScopedPools
 from pml_common.throttled_check import ThrottledCheck
 
 log = logging.getLogger(__name__)
@@ -19,6 +21,7 @@ INBOX_RETENTION = timedelta(days=7)
 
 _PRUNE_EVERY_S = 3600.0
 _CLOSE_WITHIN_S = 5.0
+_FEW_SESSIONS = 4
 _WRITE_CHECK = """
 SET LOCAL work_mem = '64kB';
 SELECT count(*) FROM generate_series(1, 50000);
@@ -38,15 +41,59 @@ async def open_schema(
     Raises StorageUnavailable, MigrationChanged.
     """
     await _migrate_patiently(dsn, schema, package, patience_s)
-    pool = await open_pool(dsn, schema, patience_s=patience_s)
-    pruning = asyncio.create_task(_prune_inbox(pool), name=f"{schema}-inbox")
+    async with _opened(dsn, schema, None, patience_s=patience_s) as pool, _pruned(pool, schema):
+        yield pool
+
+
+@asynccontextmanager
+async def open_scoped_schema(
+    dsn: str,
+    schema: str,
+    package: str,
+    *,
+    owner_dsn: str | None = None,
+    patience_s: float = 30.0,
+) -> AsyncGenerator[ScopedPools]:
+    """Open a schema as `open_schema` does, its rows kept apart by scope: sessions for queries
+    of one scope, and fewer for what others share and for work over all, none as the schema's
+    owner. `owner_dsn`: the
+    owner's, if it is not the one of `dsn`.
+
+    Raises StorageUnavailable, MigrationChanged, RolesMissing.
+    """
+    await _migrate_patiently(owner_dsn or dsn, schema, package, patience_s, with_roles=True)
+    with storage_errors():
+        roles = await find_roles(dsn, schema)
+    async with (
+        _opened(dsn, schema, roles.application, patience_s=patience_s) as application,
+        _opened(dsn, schema, roles.reach, _FEW_SESSIONS, patience_s=patience_s) as reach,
+        _opened(dsn, schema, roles.batch, _FEW_SESSIONS, patience_s=patience_s) as batch,
+        _pruned(batch, schema),
+    ):
+        yield ScopedPools(application, BoundPool(reach), batch)
+
+
+@asynccontextmanager
+async def _opened(
+    dsn: str, schema: str, role: str | None, max_size: int = 8, *, patience_s: float
+) -> AsyncGenerator[Pool]:
+    pool = await open_pool(dsn, schema, max_size=max_size, patience_s=patience_s, role=role)
     try:
         yield pool
+    finally:
+        await _close(pool)
+
+
+@asynccontextmanager
+async def _pruned(pool: Pool, schema: str) -> AsyncGenerator[None]:
+    """Prune the inbox until the context exits."""
+    pruning = asyncio.create_task(_prune_inbox(pool), name=f"{schema}-inbox")
+    try:
+        yield
     finally:
         pruning.cancel()
         with suppress(asyncio.CancelledError):
             await pruning
-        await _close(pool)
 
 
 def storage_check(pool: Pool) -> Callable[[], Awaitable[str | None]]:
@@ -86,13 +133,15 @@ async def _write(pool: Pool) -> None:
         await held.execute(_WRITE_CHECK)
 
 
-async def _migrate_patiently(dsn: str, schema: str, package: str, patience_s: float) -> None:
+async def _migrate_patiently(
+    dsn: str, schema: str, package: str, patience_s: float, *, with_roles: bool = False
+) -> None:
     migrations = read_migrations(package)
     deadline = asyncio.get_running_loop().time() + patience_s
     while True:
         try:
             with storage_errors():
-                applied = await migrate(dsn, schema, migrations)
+                applied = await migrate(dsn, schema, migrations, with_roles=with_roles)
         except StorageUnavailable as outage:
             if asyncio.get_running_loop().time() >= deadline:
                 raise StorageUnavailable(

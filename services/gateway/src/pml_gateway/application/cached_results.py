@@ -53,13 +53,15 @@ class ResultCache:
     policy_of: Callable[[Scope], Policy]
     now: Callable[[], datetime]
 
-    async def find(self, record: CapabilityRecord, request: ExecuteRequest) -> Workflow | None:
-        """Return the earlier workflow whose result answers this call, if any. The outcome is an
-        attribute of the open span and is counted."""
+    async def find(
+        self, principal: str, record: CapabilityRecord, request: ExecuteRequest
+    ) -> Workflow | None:
+        """Return the earlier workflow whose result answers this principal's call, if any. The
+        outcome is an attribute of the open span and is counted."""
         if not is_cached(record, request):
             return None
         try:
-            outcome, workflow = await self._look_up(record, request)
+            outcome, workflow = await self._look_up(principal, record, request)
         except _OUTAGES as outage:
             log.warning("%s: no cached result of %s: %s", record.scope, record.name, outage)
             outcome, workflow = "unavailable", None
@@ -98,7 +100,7 @@ class ResultCache:
         return self.memoized if record.cache.policy == "memoize" else self.persistent
 
     async def _look_up(
-        self, record: CapabilityRecord, request: ExecuteRequest
+        self, principal: str, record: CapabilityRecord, request: ExecuteRequest
     ) -> tuple[Outcome, Workflow | None]:
         kept = await self._results(record).find(key_of(record, request.arguments))
         if kept is None or not kept.is_valid(self.now()):
@@ -106,23 +108,24 @@ class ResultCache:
         workflow = await self.store.get(record.scope, kept.workflow_id)
         if workflow is None or workflow.analysis is None or workflow.state != "succeeded":
             return "miss", None
-        why_not = outdated(workflow.analysis, record, await self._present(workflow.analysis))
+        present = await self._present(principal, workflow.analysis)
+        why_not = outdated(workflow.analysis, record, present)
         if why_not is not None:
             log.info("%s: %s runs again: %s", record.scope, record.name, why_not)
             return "stale", None
         return "hit", workflow
 
-    async def _present(self, analysis: ExecutionAnalyzed) -> CurrentState:
+    async def _present(self, principal: str, analysis: ExecutionAnalyzed) -> CurrentState:
         scope = analysis.scope
-        nested = await self._described(scope, nested_references(analysis))
+        nested = await self._described(scope, principal, nested_references(analysis))
         return CurrentState(self.policy_of(scope), self.tools.find, nested)
 
     async def _described(
-        self, scope: Scope, references: tuple[str, ...]
+        self, scope: Scope, principal: str, references: tuple[str, ...]
     ) -> dict[str, CapabilityDescription]:
         if not references:
             return {}
-        query = DescribeCapabilities(scope=scope, references=references)
+        query = DescribeCapabilities(scope=scope, principal=principal, references=references)
         answer = await self.query_client.request(catalog.DESCRIBE_CAPABILITIES, query)
         described = ((each.reference, each.capability) for each in answer.references)
         return {reference: found for reference, found in described if found is not None}

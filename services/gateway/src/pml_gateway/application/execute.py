@@ -37,7 +37,7 @@ class CapabilityExecution:
         reference = request.capability or ""
         query = ResolveCapability(scope=scope, principal=principal, reference=reference)
         record = await self.query_client.request(catalog.RESOLVE_CAPABILITY, query)
-        cached = await self.cache.find(record, request)
+        cached = await self.cache.find(principal, record, request)
         if cached is not None:
             return (await self.workflows.response(cached)).model_copy(update={"cached": True})
         names = record.name, *record.aliases

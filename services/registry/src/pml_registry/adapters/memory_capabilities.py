@@ -55,7 +55,7 @@ class MemoryCapabilityStore(CapabilityStore):
     @override
     @asynccontextmanager
     async def once(
-        self, message_id: UUID, consumer: str
+        self, scope: Scope, message_id: UUID, consumer: str
     ) -> AsyncGenerator["MemoryCapabilityTransaction"]:
         async with self._tables.inbox.once(message_id, consumer) as transaction:
             yield MemoryCapabilityTransaction(self._tables, transaction, self._signing)
@@ -117,7 +117,7 @@ class MemoryCapabilityStore(CapabilityStore):
             return transaction.conclude(messages)
 
     @override
-    async def versions(self, scope: Scope, record_id: UUID) -> Sequence[Version]:
+    async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:
         rows = self._tables.records[scope, record_id].versions
         return [
             Version(number, row.created_at, row.tag, row.yanked_reason)
@@ -125,7 +125,9 @@ class MemoryCapabilityStore(CapabilityStore):
         ]
 
     @override
-    async def at(self, scope: Scope, record_id: UUID, number: int) -> CapabilityRecord:
+    async def at(
+        self, viewer: Viewer, scope: Scope, record_id: UUID, number: int
+    ) -> CapabilityRecord:
         every = self._tables.versions(scope)
         wanted = (each for each in every if (each.record_id, each.version) == (record_id, number))
         return next(wanted)

@@ -22,6 +22,7 @@ from pml_registry.domain.dependencies import (
     cycle_closed,
 )
 from pml_registry.domain.tool_catalog import OBSERVED_FROM
+from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.graph import Added, Counted, DependencyStore
 
 
@@ -65,8 +66,11 @@ class MemoryDependencyStore(DependencyStore):
         return found[asked.offset : asked.offset + asked.limit], len(found)
 
     @override
-    async def counts(self, scope: Scope, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:
-        ends = Counter(end for key in self._rows if key[0] == scope for end in key[1:3])
+    async def counts(self, viewer: Viewer, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:
+        scope, principal = viewer.scope, viewer.principal
+        pairs = [key[1:3] for key in self._rows if key[0] == scope]
+        both = [*pairs, *((to, from_) for from_, to in pairs)]
+        ends = Counter(one for one, other in both if self._name(scope, other, principal))
         return {each: ends[each] for each in behaviours}
 
     @override

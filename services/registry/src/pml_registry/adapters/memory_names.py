@@ -222,4 +222,5 @@ class MemoryNameStore(NameStore):
             behaviours=row.behaviours,
             latest=row.latest,
             tags=[version.tag for version in row.versions if version.tag],
+            is_private=row.visibility == "private",
         )

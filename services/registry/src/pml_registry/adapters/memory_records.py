@@ -103,7 +103,7 @@ class MemoryRecordStore(RecordStore):
 
     @override
     async def versions_of(
-        self, scope: Scope, record_id: UUID
+        self, viewer: Viewer, scope: Scope, record_id: UUID
     ) -> Sequence[tuple[VersionSummary, StoredVersion]]:
         row = self._tables.records[scope, record_id]
         return [
@@ -132,7 +132,7 @@ class MemoryRecordStore(RecordStore):
 
     @override
     async def history(
-        self, scope: Scope, record_id: UUID, before: int | None, limit: int
+        self, viewer: Viewer, scope: Scope, record_id: UUID, before: int | None, limit: int
     ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
         changes = [*enumerate(self._tables.changes.get((scope, record_id), ()), 1)]
         versions = self._tables.records[scope, record_id].versions
@@ -147,7 +147,7 @@ class MemoryRecordStore(RecordStore):
 
     @override
     async def made(self, scope: Scope, request_id: UUID) -> UUID | None:
-        return self._made_by(scope, request_id)
+        return made_by(self._tables, scope, request_id)
 
     @override
     async def change(
@@ -209,11 +209,7 @@ class MemoryRecordStore(RecordStore):
         return self._note(scope, effect, request.viewer, request.request_id)
 
     @override
-    async def made_by(self, scope: Scope, request_id: UUID) -> UUID | None:
-        return made_by(self._tables, scope, request_id)
-
-    @override
-    async def merged_from(self, scope: Scope, record_id: UUID) -> tuple[str, ...]:
+    async def merged_from(self, viewer: Viewer, scope: Scope, record_id: UUID) -> tuple[str, ...]:
         changes = self._tables.changes.get((scope, record_id), ())
         found = (change.details.get("merged_from") for change in changes)
         return next((tuple(map(str, each)) for each in found if isinstance(each, list)), ())

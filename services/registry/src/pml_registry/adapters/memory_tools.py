@@ -35,7 +35,7 @@ class MemoryToolStore(ToolStore):
     @override
     @asynccontextmanager
     async def once(
-        self, message_id: UUID, consumer: str
+        self, scope: Scope, message_id: UUID, consumer: str
     ) -> AsyncGenerator["MemoryToolTransaction"]:
         async with self._tables.inbox.once(message_id, consumer) as transaction:
             yield MemoryToolTransaction(self._tables, transaction)

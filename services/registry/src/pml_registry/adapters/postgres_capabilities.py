@@ -19,8 +19,8 @@ from pml_common.errors import Retryable
 from pml_common.storage import inbox
 from pml_common.storage.columns import columns, scope_columns
 from pml_common.storage.inbox import InboxEntry
-from pml_common.storage.pool import Pool, connection, snapshot
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
@@ -57,16 +57,17 @@ _MAX_ATTEMPTS = 8
 class PostgresCapabilityStore(CapabilityStore):
     """Capabilities in Postgres; single-statement writes where possible."""
 
-    def __init__(self, pool: Pool, signing: VersionSigning) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools, signing: VersionSigning) -> None:
+        self._pools = pools
         self._signing = signing
 
     @override
     @asynccontextmanager
     async def once(
-        self, message_id: UUID, consumer: str
+        self, scope: Scope, message_id: UUID, consumer: str
     ) -> AsyncGenerator["PostgresCapabilityTransaction"]:
-        async with inbox.once(self._pool, message_id, consumer) as transaction:
+        opened = self._pools.transaction(scope)
+        async with inbox.once_in(opened, message_id, consumer) as transaction:
             yield PostgresCapabilityTransaction(transaction, self._signing)
 
     @override
@@ -82,7 +83,7 @@ class PostgresCapabilityStore(CapabilityStore):
     async def _look_up(
         self, keys: Sequence[tuple[UUID, str, str, UUID]], consumer: str
     ) -> Sequence[CapabilityLookup]:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             rows = await session.fetch(_SQL["seen-capabilities"], *columns(keys, 4), consumer)
         return [
             CapabilityLookup(
@@ -129,22 +130,24 @@ class PostgresCapabilityStore(CapabilityStore):
         """Return the messages that took effect."""
         if not rows:
             return set()
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             stored = await session.fetch(_SQL["learn-once"], *columns(rows, 14), consumer)
         return {row["message_id"] for row in stored}
 
     @override
-    async def versions(self, scope: Scope, record_id: UUID) -> Sequence[Version]:
-        async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["versions-of-record"], *scope_columns(scope), record_id)
+    async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:
+        which = *scope_columns(scope), record_id
+        pool = self._pools.over(viewer.scope, scope)
+        rows = await pool.fetch(viewer.scope, _SQL["versions-of-record"], *which)
         return [version_of(row) for row in rows]
 
     @override
-    async def at(self, scope: Scope, record_id: UUID, number: int) -> CapabilityRecord:
-        async with connection(self._pool) as session:
-            row = await session.fetchrow(
-                _SQL["record-at-version"], *scope_columns(scope), record_id, number
-            )
+    async def at(
+        self, viewer: Viewer, scope: Scope, record_id: UUID, number: int
+    ) -> CapabilityRecord:
+        which = *scope_columns(scope), record_id, number
+        pool = self._pools.over(viewer.scope, scope)
+        row = await pool.fetchrow(viewer.scope, _SQL["record-at-version"], *which)
         if row is None:
             raise LookupError(f"record {record_id} has no version {number}")
         return capability_record(row)
@@ -152,35 +155,34 @@ class PostgresCapabilityStore(CapabilityStore):
     @override
     async def set_cache(self, scope: Scope, record_id: UUID, cache: CacheSettings) -> None:
         key, chosen = (*scope_columns(scope), record_id), (cache.policy, cache.ttl_s)
-        async with connection(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["set-cache"], *key, *chosen, cache.force)
 
     @override
     async def describe(self, viewer: Viewer, references: Sequence[str]) -> Mapping[str, Described]:
         names = [storable(reference) for reference in references]
         ids = [as_id(reference) for reference in references]
-        async with connection(self._pool) as session:
-            rows = await session.fetch(
-                _SQL["describe-capabilities"],
-                *scope_columns(viewer.scope),
-                names,
-                ids,
-                viewer.principal,
-                viewer.is_admin,
-            )
+        rows = await self._pools.fetch(
+            viewer.scope,
+            _SQL["describe-capabilities"],
+            *scope_columns(viewer.scope),
+            names,
+            ids,
+            viewer.principal,
+            viewer.is_admin,
+        )
         return {row["reference"]: described(row) for row in rows}
 
     @override
     async def names(self, viewer: Viewer) -> Sequence[str]:
-        asked = *scope_columns(viewer.scope), viewer.principal, viewer.is_admin
-        async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["capability-names"], *asked)
+        who = *scope_columns(viewer.scope), viewer.principal, viewer.is_admin
+        rows = await self._pools.fetch(viewer.scope, _SQL["capability-names"], *who)
         return [row["name"] for row in rows]
 
     @override
     async def page(self, query: ListCapabilities) -> CapabilityPage:
         where = (*scope_columns(query.scope), query.include_unlisted, query.principal)
-        async with snapshot(self._pool) as session:
+        async with self._pools.snapshot(query.scope) as session:
             rows = await session.fetch(_SQL["list-capabilities"], *where, query.limit, query.offset)
             total = await session.fetchval(_SQL["count-capabilities"], *where)
         return CapabilityPage(

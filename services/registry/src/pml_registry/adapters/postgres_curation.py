@@ -11,8 +11,8 @@ from typing_extensions import override
 from pml_common.contracts.capability import Usage
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns, scope_of
-from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.domain.curation import Suggestion, Unnamed
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import CodeShape
@@ -24,30 +24,31 @@ _SQL = load_queries("pml_registry")
 class PostgresCurationStore(CurationStore):
     """Curation in the tables of capabilities and its own."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     @override
     async def unnamed(self, viewer: Viewer, *, least_usage: int, limit: int) -> Sequence[Unnamed]:
         where, who = scope_columns(viewer.scope), (viewer.principal, viewer.is_admin)
-        rows = await self._fetch("unnamed-capabilities", *where, least_usage, limit, *who)
+        rows = await self._fetch(
+            viewer.scope, "unnamed-capabilities", *where, least_usage, limit, *who
+        )
         return [_unnamed(row) for row in rows]
 
     @override
     async def count_unnamed(self, scope: Scope) -> int:
-        async with connection(self._pool) as session:
-            return await session.fetchval(_SQL["count-unnamed"], *scope_columns(scope))
+        return await self._pools.fetchval(scope, _SQL["count-unnamed"], *scope_columns(scope))
 
     @override
     async def taken(self, scope: Scope, names: Collection[str]) -> Collection[str]:
-        rows = await self._fetch("taken-callable-names", *scope_columns(scope), list(names))
+        rows = await self._fetch(scope, "taken-callable-names", *scope_columns(scope), list(names))
         return {row["callable_name"] for row in rows}
 
     @override
     async def suggested(
         self, scope: Scope, capabilities: Sequence[UUID]
     ) -> Mapping[UUID, Suggestion]:
-        rows = await self._fetch("suggestions", *scope_columns(scope), list(capabilities))
+        rows = await self._fetch(scope, "suggestions", *scope_columns(scope), list(capabilities))
         return {row["pattern_id"]: _suggestion(row) for row in rows}
 
     @override
@@ -64,27 +65,27 @@ class PostgresCurationStore(CurationStore):
             )
             for each in ordered
         ]
-        async with connection(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.executemany(_SQL["keep-suggestions"], rows)
 
     @override
     async def claim_uncurated(
         self, least: int, limit: int, now: datetime, until: datetime
     ) -> Sequence[Scope]:
-        return [
-            scope_of(row) for row in await self._fetch("claim-uncurated", least, limit, now, until)
-        ]
+        async with self._pools.across() as session:
+            rows = await session.fetch(_SQL["claim-uncurated"], least, limit, now, until)
+        return [scope_of(row) for row in rows]
 
     @override
     async def release(self, scope: Scope) -> None:
-        await self._execute("release-curation", *scope_columns(scope))
+        await self._execute(scope, "release-curation")
 
     @override
     async def variant_groups(
         self, viewer: Viewer, *, shapes: int, variants: int
     ) -> Sequence[Sequence[Variant]]:
         where, who = scope_columns(viewer.scope), (viewer.principal, viewer.is_admin)
-        rows = await self._fetch("variant-groups", *where, shapes, variants, *who)
+        rows = await self._fetch(viewer.scope, "variant-groups", *where, shapes, variants, *who)
         of_shape = groupby(rows, key=lambda row: row["shape_hash"])
         return [[_variant(row) for row in group] for _, group in of_shape]
 
@@ -93,29 +94,30 @@ class PostgresCurationStore(CurationStore):
         self, viewer: Viewer, capability_id: UUID, limit: int
     ) -> Sequence[Variant]:
         where, who = scope_columns(viewer.scope), (viewer.principal, viewer.is_admin)
-        rows = await self._fetch("variants-of", *where, capability_id, limit, *who)
+        rows = await self._fetch(viewer.scope, "variants-of", *where, capability_id, limit, *who)
         return [_variant(row) for row in rows]
 
     @override
     async def hand_over(self, scope: Scope, capability_id: UUID, lifted: UUID) -> None:
-        await self._execute("hand-over-shape", *scope_columns(scope), capability_id, lifted)
+        await self._execute(scope, "hand-over-shape", capability_id, lifted)
 
     @override
     async def unread(self, limit: int) -> Sequence[tuple[Scope, Variant]]:
-        return [(scope_of(row), _variant(row)) for row in await self._fetch("unread-shapes", limit)]
+        async with self._pools.across() as session:
+            rows = await session.fetch(_SQL["unread-shapes"], limit)
+        return [(scope_of(row), _variant(row)) for row in rows]
 
     @override
     async def set_shape(self, scope: Scope, capability_id: UUID, shape: CodeShape) -> None:
         found = shape.shape_hash, shape.makes_calls
-        await self._execute("set-shape", *scope_columns(scope), capability_id, *found)
+        await self._execute(scope, "set-shape", capability_id, *found)
 
-    async def _fetch(self, name: str, *values: object) -> Sequence[asyncpg.Record]:
-        async with connection(self._pool) as session:
-            return await session.fetch(_SQL[name], *values)
+    async def _fetch(self, scope: Scope, name: str, *values: object) -> Sequence[asyncpg.Record]:
+        return await self._pools.fetch(scope, _SQL[name], *values)
 
-    async def _execute(self, name: str, *values: object) -> None:
-        async with connection(self._pool) as session:
-            await session.execute(_SQL[name], *values)
+    async def _execute(self, scope: Scope, name: str, *values: object) -> None:
+        async with self._pools.transaction(scope) as session:
+            await session.execute(_SQL[name], *scope_columns(scope), *values)
 
 
 def _unnamed(row: asyncpg.Record) -> Unnamed:

@@ -9,8 +9,9 @@ from typing_extensions import override
 from pml_common.contracts.dependencies import Dependency, DependencyType, ListDependencies
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import columns, scope_columns, scope_of
-from pml_common.storage.pool import Connection, Pool, connection, snapshot, transaction
+from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.domain.dependencies import (
     Need,
     NewDependency,
@@ -21,6 +22,7 @@ from pml_registry.domain.dependencies import (
     cycle_closed,
 )
 from pml_registry.domain.tool_catalog import OBSERVED_FROM
+from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.graph import Added, Counted, DependencyStore
 
 _SQL = load_queries("pml_registry")
@@ -29,13 +31,13 @@ _SQL = load_queries("pml_registry")
 class PostgresDependencyStore(DependencyStore):
     """Additions to a scope are made one after the other, under an advisory lock."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     @override
     async def add(self, scope: Scope, new: NewDependency) -> Added:
         where, ends = scope_columns(scope), (new.from_, new.to, new.type)
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["lock-dependencies"], *where)
             row = await session.fetchrow(_SQL["one-dependency"], *where, *ends, None)
             if row is not None:
@@ -50,7 +52,7 @@ class PostgresDependencyStore(DependencyStore):
     async def remove(
         self, scope: Scope, from_: UUID, to: UUID, type_: DependencyType | None
     ) -> int:
-        async with connection(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             rows = await session.fetch(
                 _SQL["remove-dependencies"], *scope_columns(scope), from_, to, type_
             )
@@ -62,17 +64,15 @@ class PostgresDependencyStore(DependencyStore):
     ) -> tuple[Sequence[Dependency], int]:
         wanted = (asked.direction != "in", asked.direction != "out")
         where = (*scope_columns(asked.scope), behaviour, *wanted, asked.principal)
-        async with snapshot(self._pool) as session:
+        async with self._pools.snapshot(asked.scope) as session:
             rows = await session.fetch(_SQL["list-dependencies"], *where, asked.limit, asked.offset)
             total = await session.fetchval(_SQL["total-dependencies"], *where)
         return [_dependency(row) for row in rows], total
 
     @override
-    async def counts(self, scope: Scope, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:
-        async with connection(self._pool) as session:
-            rows = await session.fetch(
-                _SQL["count-dependencies"], *scope_columns(scope), list(behaviours)
-            )
+    async def counts(self, viewer: Viewer, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:
+        asked = *scope_columns(viewer.scope), list(behaviours), viewer.principal
+        rows = await self._pools.fetch(viewer.scope, _SQL["count-dependencies"], *asked)
         return {row["id"]: row["total"] for row in rows}
 
     @override
@@ -80,10 +80,8 @@ class PostgresDependencyStore(DependencyStore):
         self, scope: Scope, behaviours: Sequence[UUID], limit: int
     ) -> Mapping[UUID, Sequence[Dependency]]:
         found: dict[UUID, list[Dependency]] = {each: [] for each in behaviours}
-        async with connection(self._pool) as session:
-            rows = await session.fetch(
-                _SQL["needs-of-each"], *scope_columns(scope), list(found), limit
-            )
+        asked = *scope_columns(scope), list(found), limit
+        rows = await self._pools.fetch(scope, _SQL["needs-of-each"], *asked)
         for row in rows:
             found[row["from_capability_id"]].append(_dependency(row))
         return found
@@ -94,7 +92,7 @@ class PostgresDependencyStore(DependencyStore):
             (each.message_id, *scope_columns(each.scope), each.caller, each.called, each.count)
             for each in shown
         ]
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             found = await session.fetch(
                 _SQL["count-calls"], *columns(rows, 6), consumer, OBSERVED_FROM
             )
@@ -109,25 +107,26 @@ class PostgresDependencyStore(DependencyStore):
 
     @override
     async def cycle(self, scope: Scope, caller: UUID, called: UUID) -> Sequence[UUID]:
-        async with connection(self._pool) as session:
+        async with self._pools.snapshot(scope) as session:
             return cycle_closed(caller, called, await _needs(session, scope))
 
     @override
     async def peer(self, scope: Scope, behaviour: UUID) -> Peer | None:
-        async with connection(self._pool) as session:
-            row = await session.fetchrow(_SQL["peer"], *scope_columns(scope), behaviour)
+        row = await self._pools.fetchrow(scope, _SQL["peer"], *scope_columns(scope), behaviour)
         return None if row is None else _peer(row)
 
     @override
     async def peers(self, scope: Scope, behaviours: Sequence[UUID]) -> Sequence[Peer]:
-        async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["peers-by-id"], *scope_columns(scope), list(behaviours))
+        asked = *scope_columns(scope), list(behaviours)
+        rows = await self._pools.fetch(scope, _SQL["peers-by-id"], *asked)
         found = {row["pattern_id"]: _peer(row) for row in rows}
         return [found[each] for each in behaviours if each in found]
 
     @override
     async def peers_by_tools(self, scope: Scope, behaviour: UUID, limit: int) -> Sequence[Peer]:
-        async with connection(self._pool) as session:
+        # The index of arrays serves the batch role alone: its operator is not leakproof, so for the
+        # other the policy would have to be checked of every row of the scope first.
+        async with self._pools.across() as session:
             rows = await session.fetch(
                 _SQL["peers-by-tools"], *scope_columns(scope), behaviour, limit
             )
@@ -136,7 +135,7 @@ class PostgresDependencyStore(DependencyStore):
     @override
     async def relate(self, scope: Scope, behaviour: UUID, related: Sequence[Related]) -> int:
         rows = [(each.to, each.type, each.confidence) for each in related]
-        async with connection(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             made = await session.fetch(
                 _SQL["relate"], *scope_columns(scope), behaviour, *columns(rows, 3)
             )

@@ -1,6 +1,7 @@
 """Candidates of discovery in Postgres: an index of weighed terms, and the stored vectors."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 import asyncpg
@@ -10,8 +11,8 @@ from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_rows import capability_record, tool_definition
 from pml_registry.adapters.postgres_vectors import vector_text
 from pml_registry.domain.intents import TERM_CANDIDATES, Part
@@ -29,8 +30,8 @@ _WEIGH: Mapping[Kind, str] = {"tool": "weigh-tools", "capability": "weigh-capabi
 class PostgresCandidateStore(CandidateStore):
     """Candidates from the stores' own rows."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     @override
     async def candidates(
@@ -46,20 +47,20 @@ class PostgresCandidateStore(CandidateStore):
         terms = sorted({term for _, term in asked})
         # No vector is of the model without a name.
         embedded = embedded or Embedded("", [[0.0]] * len(parts))
-        async with connection(self._pool) as session:
-            rows = await session.fetch(
-                _SQL[_WEIGH[kind]],
-                *scope_columns(viewer.scope),
-                list(near),
-                terms,
-                [number for number, _ in asked],
-                [term for _, term in asked],
-                [part.limit for part in parts],
-                TERM_CANDIDATES,
-                embedded.model,
-                [vector_text(vector) for vector in embedded.vectors],
-                *who,
-            )
+        rows = await self._pools.fetch(
+            viewer.scope,
+            _SQL[_WEIGH[kind]],
+            *scope_columns(viewer.scope),
+            list(near),
+            terms,
+            [number for number, _ in asked],
+            [term for _, term in asked],
+            [part.limit for part in parts],
+            TERM_CANDIDATES,
+            embedded.model,
+            [vector_text(vector) for vector in embedded.vectors],
+            *who,
+        )
         return [_candidate(kind, row, terms) for row in rows]
 
     @override
@@ -68,11 +69,10 @@ class PostgresCandidateStore(CandidateStore):
     ) -> Mapping[tuple[Kind, str], Subject]:
         tools = [each.id for each in ranked if each.kind == "tool"]
         behaviours = [UUID(each.id) for each in ranked if each.kind == "capability"]
-        where = scope_columns(scope)
-        async with connection(self._pool) as session:
-            of_capabilities = await session.fetch(_SQL["capabilities-judged"], *where, behaviours)
-            used = {tool for row in of_capabilities for tool in row["tools_used"]}
-            of_tools = await session.fetch(_SQL["tools-judged"], *where, sorted({*tools, *used}))
+        where, fetch = scope_columns(scope), partial(self._pools.fetch, scope)
+        of_capabilities = await fetch(_SQL["capabilities-judged"], *where, behaviours)
+        used = {tool for row in of_capabilities for tool in row["tools_used"]}
+        of_tools = await fetch(_SQL["tools-judged"], *where, sorted({*tools, *used}))
         known = {
             row["tool_id"]: ToolAnnotations.model_validate_json(row["annotations"] or "{}")
             for row in of_tools
@@ -93,12 +93,11 @@ class PostgresCandidateStore(CandidateStore):
     async def hits(self, viewer: Viewer, ranked: Sequence[Ranked]) -> Sequence[DiscoveryHit]:
         tools = [each.id for each in ranked if each.kind == "tool"]
         capabilities = [UUID(each.id) for each in ranked if each.kind == "capability"]
-        where = scope_columns(viewer.scope)
-        async with connection(self._pool) as session:
-            of_tools = await session.fetch(_SQL["tools-by-id"], *where, tools)
-            of_capabilities = await session.fetch(
-                _SQL["capabilities-by-id"], *where, capabilities, viewer.principal
-            )
+        where, fetch = scope_columns(viewer.scope), partial(self._pools.fetch, viewer.scope)
+        of_tools = await fetch(_SQL["tools-by-id"], *where, tools)
+        of_capabilities = await fetch(
+            _SQL["capabilities-by-id"], *where, capabilities, viewer.principal
+        )
         definitions = {row["tool_id"]: tool_definition(row) for row in of_tools}
         records = {str(row["pattern_id"]): capability_record(row) for row in of_capabilities}
         return discovery_hits(ranked, definitions, records)

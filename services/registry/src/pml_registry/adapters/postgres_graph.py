@@ -10,8 +10,8 @@ from typing_extensions import override
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import FieldMapping
 from pml_common.storage.columns import columns, scope_columns, scope_of
-from pml_common.storage.pool import Pool, connection, snapshot, transaction
 from pml_common.storage.queries import load_queries
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_rows import tool_definition
 from pml_registry.domain.graph import GraphRows, Node, Relation
 from pml_registry.domain.provides import ProvidesChange
@@ -25,13 +25,13 @@ _MAPPING: TypeAdapter[tuple[FieldMapping, ...]] = TypeAdapter(tuple[FieldMapping
 class PostgresGraphStore(GraphStore):
     """Provides edges of a scope are compared by one replica at a time, under an advisory lock."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     @override
     async def rows(self, scope: Scope, most_nodes: int, most_edges: int) -> GraphRows:
         where = scope_columns(scope)
-        async with snapshot(self._pool) as session:
+        async with self._pools.snapshot(scope) as session:
             capabilities = await session.fetch(_SQL["graph-capabilities"], *where, most_nodes + 1)
             tools = await session.fetch(_SQL["graph-tools"], *where, most_nodes + 1)
             ids = [row["pattern_id"] for row in capabilities[:most_nodes]]
@@ -52,7 +52,7 @@ class PostgresGraphStore(GraphStore):
     @override
     async def refresh_provides(self, scope: Scope, compare: Compare) -> ProvidesChange | None:
         where = scope_columns(scope)
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["lock-provides"], *where)
             rows = await session.fetch(_SQL["provides-catalog"], *where)
             edges = await session.fetch(_SQL["stored-provides"], *where)
@@ -80,7 +80,7 @@ class PostgresGraphStore(GraphStore):
 
     @override
     async def stale_scopes(self, limit: int) -> Sequence[Scope]:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             rows = await session.fetch(_SQL["scopes-without-provides"], limit)
         return [scope_of(row) for row in rows]
 

@@ -15,8 +15,9 @@ from pml_common.contracts.references import Tag, parse_selector
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_common.storage.columns import scope_columns, scope_of
-from pml_common.storage.pool import Connection, Pool, connection, transaction
+from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of
 from pml_registry.adapters.postgres_signatures import sign_version
 from pml_registry.adapters.postgres_vectors import put_embedded
@@ -39,8 +40,8 @@ _SQL = load_queries("pml_registry")
 class PostgresNameStore(NameStore):
     """Names in a scope change one after the other, under an advisory lock."""
 
-    def __init__(self, pool: Pool, signing: VersionSigning) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools, signing: VersionSigning) -> None:
+        self._pools = pools
         self._signing = signing
 
     @override
@@ -48,7 +49,7 @@ class PostgresNameStore(NameStore):
         self, scope: Scope, wish: Wish, lapses_at: datetime
     ) -> Use | Reserve | Refusal:
         where = scope_columns(scope)
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["lock-names"], *where)
             decided = decide(wish, await _standing(session, scope, wish))
             if isinstance(decided, Reserve):
@@ -69,21 +70,19 @@ class PostgresNameStore(NameStore):
 
     @override
     async def in_the_way(self, scope: Scope, name: str) -> Reservation | None:
-        async with connection(self._pool) as session:
-            row = await session.fetchrow(
-                _SQL["reservation-of-name"], *scope_columns(scope), callable_name(name)
-            )
+        asked = *scope_columns(scope), callable_name(name)
+        row = await self._pools.fetchrow(scope, _SQL["reservation-of-name"], *asked)
         return None if row is None else reservation_of(row)
 
     @override
     async def reservation(self, scope: Scope, workflow_id: UUID) -> Reservation | None:
-        async with connection(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             return await _of_workflow(session, scope, workflow_id)
 
     @override
     async def texts(self, scope: Scope, behaviour: UUID) -> BehaviourTexts:
-        async with connection(self._pool) as session:
-            row = await session.fetchrow(_SQL["behaviour-texts"], *scope_columns(scope), behaviour)
+        asked = *scope_columns(scope), behaviour
+        row = await self._pools.fetchrow(scope, _SQL["behaviour-texts"], *asked)
         if row is None:
             raise LookupError(f"{scope} has no behaviour {behaviour}")
         return BehaviourTexts(
@@ -96,7 +95,7 @@ class PostgresNameStore(NameStore):
     @override
     async def settle(self, scope: Scope, workflow_id: UUID, found_by: FoundBy) -> None:
         where = scope_columns(scope)
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["lock-names"], *where)
             held = await _of_workflow(session, scope, workflow_id)
             if held is None or held.is_settled:
@@ -114,19 +113,19 @@ class PostgresNameStore(NameStore):
 
     @override
     async def renew(self, scope: Scope, workflow_id: UUID, lapses_at: datetime) -> None:
-        async with connection(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(
                 _SQL["renew-reservation"], *scope_columns(scope), workflow_id, lapses_at
             )
 
     @override
     async def release(self, scope: Scope, workflow_id: UUID) -> None:
-        async with connection(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["release-name"], *scope_columns(scope), workflow_id)
 
     @override
     async def lapsed(self, now: datetime, limit: int) -> Sequence[tuple[Scope, Reservation]]:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             rows = await session.fetch(_SQL["lapsed-reservations"], now, limit)
         return [(scope_of(row), reservation_of(row)) for row in rows]
 
@@ -219,6 +218,7 @@ def record_of(scope: Scope, row: asyncpg.Record) -> Record:
         behaviours=row["behaviours"],
         latest=row["latest"],
         tags=[tag for tag in tags if isinstance(tag, Tag)],
+        is_private=row["is_private"],
     )
 
 

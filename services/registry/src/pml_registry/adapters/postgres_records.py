@@ -1,6 +1,7 @@
 """Records in Postgres, as people and other scopes name them, and their changes."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from uuid import UUID
 
 from pydantic import TypeAdapter
@@ -14,8 +15,8 @@ from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_common.storage.columns import columns, scope_columns, scope_of
-from pml_common.storage.pool import Pool, connection, transaction
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_changes import (
     add_change,
     add_provisional_record,
@@ -58,31 +59,32 @@ _TEXTS = TypeAdapter(tuple[str, ...])
 class PostgresRecordStore(RecordStore):
     """Changes in a scope are made one after the other, under the lock of its names."""
 
-    def __init__(self, pool: Pool, signing: VersionSigning) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools, signing: VersionSigning) -> None:
+        self._pools = pools
         self._signing = signing
 
     @override
     async def locate(self, viewer: Viewer, target: Target | str) -> Located | None:
         where, who = scope_columns(viewer.scope), (viewer.principal, viewer.is_admin)
-        async with connection(self._pool) as session:
-            match target:
-                case UUID():
-                    row = await session.fetchrow(_SQL["locate-own-by-id"], *where, target, *who)
-                case ScopedName(scope, name):
-                    asked = str(name), *who, *scope_columns(scope), ""
-                    row = await session.fetchrow(_SQL["locate-in-scope"], *where, *asked)
-                case Fqdn(scope, name, digits):
-                    asked = str(name), *who, *scope_columns(scope), digits
-                    row = await session.fetchrow(_SQL["locate-in-scope"], *where, *asked)
-                case str():
-                    row = await session.fetchrow(_SQL["locate-shared"], *where, target, None)
-                case _:
-                    name = str(target)
-                    row = await session.fetchrow(_SQL["locate-own"], *where, name, *who)
-                    if row is None:
-                        called = callable_name(name), name
-                        row = await session.fetchrow(_SQL["locate-shared"], *where, *called)
+        fetchrow = partial(self._pools.fetchrow, viewer.scope)
+        find_shared = partial(self._pools.reaching.fetchrow, viewer.scope)
+        match target:
+            case UUID():
+                row = await fetchrow(_SQL["locate-own-by-id"], *where, target, *who)
+            case ScopedName(scope, name):
+                asked = str(name), *who, *scope_columns(scope), ""
+                row = await find_shared(_SQL["locate-in-scope"], *where, *asked)
+            case Fqdn(scope, name, digits):
+                asked = str(name), *who, *scope_columns(scope), digits
+                row = await find_shared(_SQL["locate-in-scope"], *where, *asked)
+            case str():
+                row = await find_shared(_SQL["locate-shared"], *where, target, None)
+            case _:
+                name = str(target)
+                row = await fetchrow(_SQL["locate-own"], *where, name, *who)
+                if row is None:
+                    called = callable_name(name), name
+                    row = await find_shared(_SQL["locate-shared"], *where, *called)
         if row is None:
             return None
         scope = scope_of(row)
@@ -90,12 +92,11 @@ class PostgresRecordStore(RecordStore):
 
     @override
     async def versions_of(
-        self, scope: Scope, record_id: UUID
+        self, viewer: Viewer, scope: Scope, record_id: UUID
     ) -> Sequence[tuple[VersionSummary, StoredVersion]]:
-        async with connection(self._pool) as session:
-            rows = await session.fetch(
-                _SQL["summaries-of-versions"], *scope_columns(scope), record_id
-            )
+        which = *scope_columns(scope), record_id
+        pool = self._pools.over(viewer.scope, scope)
+        rows = await pool.fetch(viewer.scope, _SQL["summaries-of-versions"], *which)
         return [(version_summary(row), stored_version(row)) for row in rows]
 
     @override
@@ -104,38 +105,39 @@ class PostgresRecordStore(RecordStore):
     ) -> tuple[Sequence[tuple[After, RecordSummary]], int]:
         globs = [query.created_by, query.namespace, query.version_tag]
         begin = (None, None, None) if after is None else (after.rank, after.name, after.record_id)
-        async with connection(self._pool) as session:
-            rows = await session.fetch(
-                _SQL["query-records"],
-                *scope_columns(query.scope),
-                query.principal,
-                query.is_admin,
-                query.reach,
-                *(None if glob is None else like_of(glob) for glob in globs),
-                None if query.text is None else like_of(f"*{query.text}*"),
-                list(query.tags),
-                query.visibility,
-                query.include_unlisted,
-                query.include_unnamed,
-                query.sort,
-                *begin,
-                query.limit + 1,
-            )
+        pool = self._pools if query.reach == "project" else self._pools.reaching
+        rows = await pool.fetch(
+            query.scope,
+            _SQL["query-records"],
+            *scope_columns(query.scope),
+            query.principal,
+            query.is_admin,
+            query.reach,
+            *(None if glob is None else like_of(glob) for glob in globs),
+            None if query.text is None else like_of(f"*{query.text}*"),
+            list(query.tags),
+            query.visibility,
+            query.include_unlisted,
+            query.include_unnamed,
+            query.sort,
+            *begin,
+            query.limit + 1,
+        )
         found = [record_summary(row) for row in rows if row["record_id"] is not None]
         return found, rows[0]["total"]
 
     @override
     async def history(
-        self, scope: Scope, record_id: UUID, before: int | None, limit: int
+        self, viewer: Viewer, scope: Scope, record_id: UUID, before: int | None, limit: int
     ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
-        where = (*scope_columns(scope), record_id, before, limit)
-        async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["read-history"], *where)
+        which = *scope_columns(scope), record_id, before, limit
+        pool = self._pools.over(viewer.scope, scope)
+        rows = await pool.fetch(viewer.scope, _SQL["read-history"], *which)
         return [stored_change(row) for row in rows]
 
     @override
     async def made(self, scope: Scope, request_id: UUID) -> UUID | None:
-        async with connection(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             return await made_by(session, scope, request_id)
 
     @override
@@ -146,7 +148,7 @@ class PostgresRecordStore(RecordStore):
         request: ChangeRequest,
         decide: Callable[[RecordState, str | None], Effect | Refused | None],
     ) -> Made | Refused:
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(scope))
             made = await made_by(session, scope, request.request_id)
             if made is not None:
@@ -165,7 +167,7 @@ class PostgresRecordStore(RecordStore):
     @override
     async def fork(self, source: Located, request: ForkRequest) -> Made | Refused:
         scope, by = request.viewer.scope, storable(request.viewer.principal or "")
-        async with transaction(self._pool) as session:
+        async with self._pools.over(scope, source.scope).transaction(scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(scope))
             made = await made_by(session, scope, request.request_id)
             if made is not None:
@@ -194,7 +196,7 @@ class PostgresRecordStore(RecordStore):
     @override
     async def merge(self, request: MergeRequest) -> Made | Refused:
         scope, behaviour, name = request.viewer.scope, request.behaviour, request.name
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(scope))
             made = await made_by(session, scope, request.request_id)
             if made is not None:
@@ -215,19 +217,14 @@ class PostgresRecordStore(RecordStore):
         return Made(record_id, event)
 
     @override
-    async def made_by(self, scope: Scope, request_id: UUID) -> UUID | None:
-        async with connection(self._pool) as session:
-            return await made_by(session, scope, request_id)
-
-    @override
-    async def merged_from(self, scope: Scope, record_id: UUID) -> tuple[str, ...]:
-        async with connection(self._pool) as session:
-            found = await session.fetchval(_SQL["merged-from"], *scope_columns(scope), record_id)
+    async def merged_from(self, viewer: Viewer, scope: Scope, record_id: UUID) -> tuple[str, ...]:
+        pool, which = self._pools.over(viewer.scope, scope), (*scope_columns(scope), record_id)
+        found = await pool.fetchval(viewer.scope, _SQL["merged-from"], *which)
         return () if found is None else _TEXTS.validate_json(found)
 
     @override
     async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:
-        async with transaction(self._pool) as session:
+        async with self._pools.reaching.transaction(viewer.scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(viewer.scope))
             behaviour = await copy_behaviour(session, source, viewer.scope, keep_listed=False)
             code_hash = await session.fetchval(
@@ -240,12 +237,12 @@ class PostgresRecordStore(RecordStore):
 
     @override
     async def unpublished(self, limit: int) -> Sequence[tuple[UUID, CapabilityChanged]]:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             rows = await session.fetch(_SQL["unpublished-changes"], limit)
         return [(row["request_id"], event_of(row)) for row in rows]
 
     @override
     async def mark_published(self, requests: Sequence[tuple[Scope, UUID]]) -> None:
         said = [(*scope_columns(scope), request_id) for scope, request_id in requests]
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             await session.execute(_SQL["mark-published"], *columns(said, 3))

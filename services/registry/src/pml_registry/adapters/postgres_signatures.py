@@ -8,8 +8,9 @@ from typing_extensions import override
 
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.pool import Connection, Pool, connection
+from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_rows import stored_version
 from pml_registry.domain.signatures import Signature, StoredVersion, VersionStatement
 from pml_registry.ports import SignatureStore, VersionSigning
@@ -39,21 +40,21 @@ async def sign_version(
 class PostgresSignatureStore(SignatureStore):
     """Columns of `capability_versions`."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     @override
     async def others(
         self, key_id: str, after: StoredVersion | None, limit: int
     ) -> Sequence[StoredVersion]:
         begin = _FIRST if after is None else _key(after.statement)
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             rows = await session.fetch(_SQL["versions-of-other-keys"], key_id, *begin, limit)
         return [stored_version(row) for row in rows]
 
     @override
     async def replace(self, version: StoredVersion, signature: Signature) -> None:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             await _store(session, version, signature)
 
 

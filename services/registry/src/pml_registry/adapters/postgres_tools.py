@@ -13,8 +13,8 @@ from pml_common.contracts.tool import QuarantinedTool, ToolDefinition
 from pml_common.storage import inbox
 from pml_common.storage.columns import columns, scope_columns
 from pml_common.storage.inbox import InboxEntry
-from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
@@ -36,15 +36,16 @@ _SQL = load_queries("pml_registry")
 class PostgresToolStore(ToolStore):
     """Tools and their graph in Postgres."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     @override
     @asynccontextmanager
     async def once(
-        self, message_id: UUID, consumer: str
+        self, scope: Scope, message_id: UUID, consumer: str
     ) -> AsyncGenerator["PostgresToolTransaction"]:
-        async with inbox.once(self._pool, message_id, consumer) as transaction:
+        opened = self._pools.transaction(scope)
+        async with inbox.once_in(opened, message_id, consumer) as transaction:
             yield PostgresToolTransaction(transaction)
 
     @override
@@ -62,13 +63,13 @@ class PostgresToolStore(ToolStore):
             )
             for each in shown
         ]
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             await session.execute(_SQL["count-edges"], *columns(rows, 7), consumer, observed_from)
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:
         key = (*scope_columns(scope), server)
-        async with connection(self._pool) as session:
+        async with self._pools.snapshot(scope) as session:
             listed_at = await session.fetchval(_SQL["server-listed-at"], *key)
             rows = await session.fetch(_SQL["server-tools"], *key)
             held = await session.fetch(_SQL["server-quarantine"], *key)
@@ -76,14 +77,14 @@ class PostgresToolStore(ToolStore):
 
     @override
     async def tools(self, scope: Scope, server: str | None) -> Sequence[ToolDefinition]:
-        async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["list-tools"], *scope_columns(scope), server)
+        asked = *scope_columns(scope), server
+        rows = await self._pools.fetch(scope, _SQL["list-tools"], *asked)
         return [listed_tool(row) for row in rows]
 
     @override
     async def quarantined(self, scope: Scope, server: str | None) -> Sequence[QuarantinedTool]:
-        async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["list-quarantined"], *scope_columns(scope), server)
+        asked = *scope_columns(scope), server
+        rows = await self._pools.fetch(scope, _SQL["list-quarantined"], *asked)
         return quarantined_tools(rows)
 
 

@@ -8,8 +8,9 @@ from typing_extensions import override
 
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import columns, scope_columns
-from pml_common.storage.pool import Connection, Pool, connection
+from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.domain.ranking import Kind
 from pml_registry.ports.vectors import (
     Embedded,
@@ -62,37 +63,36 @@ class PgvectorIndex(VectorIndex):
     """Searches the vectors that the stores write, so it is always up to date: its own operations
     are on the same rows."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     @override
     async def prepare(self, model: EmbeddingModel) -> bool:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             return await session.fetchval(_SQL["prepare-vectors"], model.name, model.dimension)
 
     @override
     async def upsert(self, model: str, points: Sequence[Point]) -> None:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             await put_vectors(session, model, points)
 
     @override
     async def delete(self, model: str, keys: Sequence[PointKey]) -> None:
         rows = [key_columns(key) for key in keys]
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             await session.execute(_SQL["delete-vectors"], *columns(rows, 4), model)
 
     @override
     async def nearest(
         self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
     ) -> Sequence[Near]:
-        where = (*scope_columns(scope), kind, model)
-        async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["nearest-vectors"], *where, list(vector), limit)
+        asked = *scope_columns(scope), kind, model, list(vector), limit
+        rows = await self._pools.fetch(scope, _SQL["nearest-vectors"], *asked)
         return [Near(row["id"], row["cosine"]) for row in rows]
 
     @override
     async def count(self, model: str) -> int:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             return await session.fetchval(_SQL["count-vectors"], model)
 
     @override
@@ -100,14 +100,14 @@ class PgvectorIndex(VectorIndex):
         self, model: str, after: str | None, limit: int
     ) -> tuple[Sequence[PointKey], str | None]:
         start = FIRST if after is None else json.loads(after)
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             rows = await session.fetch(_SQL["vector-keys"], model, *start, limit)
         found = [key_of(row) for row in rows]
         return found, json.dumps(key_columns(found[-1])) if len(found) == limit else None
 
     @override
     async def drop(self, model: str) -> None:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             await session.execute(_SQL["discard-vectors"], model)
             while await session.execute(_SQL["some-vectors-of"], model, _AT_ONCE) != "DELETE 0":
                 pass

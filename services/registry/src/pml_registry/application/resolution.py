@@ -73,7 +73,7 @@ class Resolution:
         self, viewer: Viewer, target: Target | str, located: Located, selector: Selector
     ) -> Meant:
         if selector != Latest():
-            versions = await self.capabilities.versions(located.scope, located.record_id)
+            versions = await self.capabilities.versions(viewer, located.scope, located.record_id)
             try:
                 chosen = select(versions, selector).version
             except NoVersion as error:
@@ -81,7 +81,7 @@ class Resolution:
             located = replace(located, version=chosen.number)
         version = located.record_id, located.version
         try:
-            record = await self.capabilities.at(located.scope, *version)
+            record = await self.capabilities.at(viewer, located.scope, *version)
         except VersionRefused as error:
             raise QueryFailed("conflict", str(error)) from error
         notices = _notices(target, record)

@@ -74,9 +74,11 @@ class CheckedCapabilities(CapabilityStore):
         self._checks = checks
 
     @override
-    async def at(self, scope: Scope, record_id: UUID, number: int) -> CapabilityRecord:
+    async def at(
+        self, viewer: Viewer, scope: Scope, record_id: UUID, number: int
+    ) -> CapabilityRecord:
         """Raises VersionRefused."""
-        return self._checked(await self._stored.at(scope, record_id, number))
+        return self._checked(await self._stored.at(viewer, scope, record_id, number))
 
     @override
     async def describe(self, viewer: Viewer, references: Sequence[str]) -> Mapping[str, Described]:
@@ -115,9 +117,9 @@ class CheckedCapabilities(CapabilityStore):
 
     @override
     def once(
-        self, message_id: UUID, consumer: str
+        self, scope: Scope, message_id: UUID, consumer: str
     ) -> AbstractAsyncContextManager[CapabilityTransaction]:
-        return self._stored.once(message_id, consumer)
+        return self._stored.once(scope, message_id, consumer)
 
     @override
     async def look_up(
@@ -135,8 +137,8 @@ class CheckedCapabilities(CapabilityStore):
         return await self._stored.apply_learning(updates, consumer, learn)
 
     @override
-    async def versions(self, scope: Scope, record_id: UUID) -> Sequence[Version]:
-        return await self._stored.versions(scope, record_id)
+    async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:
+        return await self._stored.versions(viewer, scope, record_id)
 
     @override
     async def set_cache(self, scope: Scope, record_id: UUID, cache: CacheSettings) -> None:

@@ -89,12 +89,9 @@ def change(
 ) -> Effect | Refused | None:
     """Change a record; None where it is so already. `holder` says whose the wanted name is, if
     another record or a reservation has it or one with the same callable name."""
-    if not (by.is_admin or by.principal == state.owner):
-        return Refused(
-            "conflict",
-            f"{state.name} belongs to {state.owner}: only its owner or an admin changes it; "
-            "fork it to have one of your own",
-        )
+    why_not = not_theirs(state.name, state.owner, by)
+    if why_not is not None:
+        return Refused("conflict", why_not)
     match wanted:
         case Rename():
             return _rename(state, wanted, holder)
@@ -112,6 +109,16 @@ def change(
             return _of_version(state, wanted, selector)
         case _:
             assert_never(wanted)
+
+
+def not_theirs(name: str, owner: str, by: Viewer) -> str | None:
+    """Say why somebody may not change a record of their scope, if so."""
+    if by.is_admin or by.principal == owner:
+        return None
+    return (
+        f"{name} belongs to {owner}: only its owner or an admin changes it; "
+        "fork it to have one of your own"
+    )
 
 
 def latest_of(versions: Sequence[Version]) -> int:

@@ -35,7 +35,8 @@ class Wish:
 @dataclass(frozen=True)
 class Record:
     """A named record; `behaviours` are those of its versions, from the first, and `tags` theirs;
-    `latest` is the number of the version that its names mean."""
+    `latest` is the number of the version that its names mean. Of one that is private others are
+    told no more than that there is one."""
 
     record_id: UUID
     name: str
@@ -44,6 +45,7 @@ class Record:
     behaviours: Sequence[UUID]
     latest: int
     tags: Sequence[Tag] = ()
+    is_private: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,10 @@ def decide(wish: Wish, standing: Standing) -> Use | Reserve | Refusal:
     if known is None:
         return Reserve("create")
     if known.owner != wish.principal and not wish.is_admin:
+        if known.is_private:
+            return Refusal(
+                "somebody else keeps this code private: only its owner or an admin names it"
+            )
         return Refusal(
             f"this code is {known.name} ({known.fqdn}) of {known.owner}: run it under that name; "
             "only its owner or an admin gives it another"
@@ -136,6 +142,8 @@ def _not_meant(wish: Wish, known: Record) -> str:
 
 
 def _next_version(wish: Wish, holder: Record) -> Reserve | Refusal:
+    if holder.is_private and holder.owner != wish.principal and not wish.is_admin:
+        return Refusal(f"{wish.name} is taken: choose another name")
     held = (
         f"{holder.name} ({holder.fqdn}, version {len(holder.behaviours)}) of {holder.owner} "
         "is other code"
@@ -188,6 +196,8 @@ def merge_refused(holder: str | None, of_code: Record | None) -> Refused | None:
 
 def holder_text(name: str, record: Record | None, reservation: Reservation | None) -> str | None:
     """Say who has a name, or one with the same callable name."""
+    if record is not None and record.is_private:
+        return f"{name} is taken"
     if record is not None:
         leads = "" if record.name == name else f"{name} leads to "
         return f"{leads}{record.name} ({record.fqdn}) of {record.owner}, which exists already"

@@ -12,7 +12,7 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.health import Checks, Detail
 from pml_common.storage.errors import map_unavailable
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.embedders import Embedders, Endpoint
 from pml_registry.adapters.guarded import Guard, GuardedSearch
 from pml_registry.adapters.minilm import MiniLmEmbedder
@@ -67,7 +67,7 @@ class Search:
 
 
 @asynccontextmanager
-async def search_of(settings: RegistrySettings, pool: Pool) -> AsyncGenerator[Search]:
+async def search_of(settings: RegistrySettings, pools: ScopedPools) -> AsyncGenerator[Search]:
     """Open what the settings say, until the context exits; `upkeep` is to be run meanwhile. Raises
     StorageUnavailable."""
     local = EmbeddingModel(MiniLmEmbedder.model_name, MiniLmEmbedder.dimension)
@@ -75,19 +75,19 @@ async def search_of(settings: RegistrySettings, pool: Pool) -> AsyncGenerator[Se
         embedders = await stack.enter_async_context(
             aclosing(Embedders(local, MiniLmEmbedder.load, _endpoint(settings)))
         )
-        models = PostgresEmbeddingModels(pool)
+        models = PostgresEmbeddingModels(pools.batch)
         serving = ServingModel(models, embedders.prompt)
         wanted = partial(embedders.described, settings.registry_embedding_model)
         checks: Checks = {"embeddings": embedders.check}
         if settings.registry_vector_index == "postgres" or settings.registry_qdrant_url is None:
             upkeep = EmbeddingUpkeep(models, embedders.patient, wanted)
             await _begin(upkeep)
-            abandon = partial(PostgresIndexWork(pool).abandon, _ABANDONED_AFTER_S)
+            abandon = partial(PostgresIndexWork(pools.batch).abandon, _ABANDONED_AFTER_S)
             works = [
                 partial(run_periodically, upkeep.keep_up, _UPKEEP_S, first_after_s=_UPKEEP_S),
                 partial(run_periodically, abandon, _IN_USE_S, first_after_s=_IN_USE_S),
             ]
-            yield Search(serving, PgvectorIndex(pool), models, None, checks, works)
+            yield Search(serving, PgvectorIndex(pools), models, None, checks, works)
             return
         # Its import costs a second, and laptops have no Qdrant.
         from pml_registry.adapters.qdrant import QdrantIndex
@@ -103,7 +103,7 @@ async def search_of(settings: RegistrySettings, pool: Pool) -> AsyncGenerator[Se
             aclosing(connect(timeout_s=_UPDATE_FACTOR * timeout_s))
         )
         yield await external_search(
-            PostgresIndexWork(pool),
+            PostgresIndexWork(pools.batch),
             EmbeddingUpkeep(models, embedders.patient, wanted, updated),
             models,
             serving,

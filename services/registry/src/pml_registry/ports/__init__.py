@@ -106,9 +106,10 @@ class CapabilityStore(Protocol):
     """Capabilities, their names and their statistics."""
 
     def once(
-        self, message_id: UUID, consumer: str
+        self, scope: Scope, message_id: UUID, consumer: str
     ) -> AbstractAsyncContextManager[CapabilityTransaction]:
-        """Handle a message exactly once under redelivery; an error in the block rolls back."""
+        """Handle a message of a scope exactly once under redelivery; an error in the block rolls
+        back."""
         ...
 
     async def look_up(
@@ -129,12 +130,15 @@ class CapabilityStore(Protocol):
         change."""
         ...
 
-    async def versions(self, scope: Scope, record_id: UUID) -> Sequence[Version]:
-        """Return the versions of an existing record, from the first."""
+    async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:
+        """Return the versions of a record that the viewer's scope sees in its own or in another,
+        from the first."""
         ...
 
-    async def at(self, scope: Scope, record_id: UUID, number: int) -> CapabilityRecord:
-        """Return an existing record at one of its versions."""
+    async def at(
+        self, viewer: Viewer, scope: Scope, record_id: UUID, number: int
+    ) -> CapabilityRecord:
+        """Return such a record at one of its versions. Raises LookupError."""
         ...
 
     async def set_cache(self, scope: Scope, record_id: UUID, cache: CacheSettings) -> None:
@@ -149,7 +153,7 @@ class CapabilityStore(Protocol):
         ...
 
     async def names(self, viewer: Viewer) -> Sequence[str]:
-        """Return names that the viewer sees in its scope, most used first, a few hundred at
+        """Return names in the viewer's scope that it sees, most used first, a few hundred at
         most."""
         ...
 
@@ -292,8 +296,11 @@ class ToolTransaction(InboxTransaction, Protocol):
 class ToolStore(Protocol):
     """The tool catalog and the tool graph."""
 
-    def once(self, message_id: UUID, consumer: str) -> AbstractAsyncContextManager[ToolTransaction]:
-        """Handle a message exactly once under redelivery; an error in the block rolls back."""
+    def once(
+        self, scope: Scope, message_id: UUID, consumer: str
+    ) -> AbstractAsyncContextManager[ToolTransaction]:
+        """Handle a message of a scope exactly once under redelivery; an error in the block rolls
+        back."""
         ...
 
     async def count_edges(

@@ -15,6 +15,7 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_registry.domain.dependencies import NewDependency, Peer, Related, ShownCall
 from pml_registry.domain.graph import GraphRows
 from pml_registry.domain.provides import Ends, ProvidesChange
+from pml_registry.domain.visibility import Viewer
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,9 @@ class DependencyStore(Protocol):
         first, and their total number; without those whose other end is private to others."""
         ...
 
-    async def counts(self, scope: Scope, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:
-        """Return the number of each one's dependencies in both directions."""
+    async def counts(self, viewer: Viewer, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:
+        """Return the number of each one's dependencies in the viewer's scope, in both directions,
+        without those whose other end is private to others."""
         ...
 
     async def needs(

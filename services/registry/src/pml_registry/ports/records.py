@@ -88,10 +88,10 @@ class RecordStore(Protocol):
         ...
 
     async def versions_of(
-        self, scope: Scope, record_id: UUID
+        self, viewer: Viewer, scope: Scope, record_id: UUID
     ) -> Sequence[tuple[VersionSummary, StoredVersion]]:
-        """Return the versions of an existing record with their use, not verified yet, and what is
-        signed of each, the newest first."""
+        """Return the versions of a record that the viewer's scope sees in its own or in another,
+        with their use, not verified yet, and what is signed of each, the newest first."""
         ...
 
     async def query(
@@ -102,9 +102,9 @@ class RecordStore(Protocol):
         ...
 
     async def history(
-        self, scope: Scope, record_id: UUID, before: int | None, limit: int
+        self, viewer: Viewer, scope: Scope, record_id: UUID, before: int | None, limit: int
     ) -> Sequence[tuple[StoredChange, Sequence[str]]]:
-        """Return the changes of a record before this one, the newest first, each that made a
+        """Return the changes of such a record before this one, the newest first, each that made a
         version with the code of the one before it and its own."""
         ...
 
@@ -131,11 +131,7 @@ class RecordStore(Protocol):
         """Give an existing behaviour that has no name yet its name, in one transaction."""
         ...
 
-    async def made_by(self, scope: Scope, request_id: UUID) -> UUID | None:
-        """Return the record that a request has changed or made before."""
-        ...
-
-    async def merged_from(self, scope: Scope, record_id: UUID) -> tuple[str, ...]:
+    async def merged_from(self, viewer: Viewer, scope: Scope, record_id: UUID) -> tuple[str, ...]:
         """Return the versions that a record was made of by a merge; none for others."""
         ...
 

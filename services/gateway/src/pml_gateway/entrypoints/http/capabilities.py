@@ -82,7 +82,12 @@ def capability_routes(
     ) -> CapabilityRecord:
         """Set the cache policy of a capability. A change invalidates all its cached results;
         setting the same policy again does not."""
-        query = SetCachePolicy(scope=caller.scope, reference=reference, cache=body.cache)
+        query = SetCachePolicy(
+            scope=caller.scope,
+            principal=caller.principal,
+            reference=reference,
+            cache=body.cache,
+        )
         changed = await query_client.request(catalog.SET_CACHE_POLICY, query)
         await cache.drop_old(changed)
         return changed

@@ -85,7 +85,7 @@ async def _admit(
     shape = await hashing.shape_of(analysis.code) if seen is None else None
     likely = admit(analysis, seen, ()).document
     embedded = await embed_or_later(embedder, [likely])
-    async with capabilities.once(analysis.event_id, _CONSUMER) as transaction:
+    async with capabilities.once(analysis.scope, analysis.event_id, _CONSUMER) as transaction:
         if transaction.replayed is not None:
             return transaction.replayed
         existing = await transaction.capability(analysis.scope, analysis.capability.capability_id)

@@ -155,7 +155,7 @@ async def _made_before(
     query: PlanMerge | MergeCapabilities, merging: Merging
 ) -> ChangedRecord | None:
     """Return the answer to a request that is repeated."""
-    record_id = await merging.service.records.made_by(query.scope, query.request_id)
+    record_id = await merging.service.records.made(query.scope, query.request_id)
     if record_id is None:
         return None
     meant = await merging.service.resolution.resolve(Viewer(query.scope), str(record_id))
@@ -168,7 +168,9 @@ async def _changed(meant: Meant, merging: Merging, *, changed: bool) -> ChangedR
         fqdn=record.fqdn,
         record=record,
         changed=changed,
-        merged_from=await merging.service.records.merged_from(record.scope, record.record_id),
+        merged_from=await merging.service.records.merged_from(
+            Viewer(record.scope), record.scope, record.record_id
+        ),
         notices=record.notices,
     )
 

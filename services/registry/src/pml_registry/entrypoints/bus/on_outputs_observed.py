@@ -15,7 +15,7 @@ _CONSUMER = catalog.REGISTRY_ON_OUTPUTS_OBSERVED.durable
 async def on_outputs_observed(observed: OutputsObserved, tools: ToolStore) -> Sequence[Message]:
     """Widen what is known of the results of a server's tools; publish a change, if any."""
     scope, server = observed.scope, observed.server
-    async with tools.once(observed.event_id, _CONSUMER) as transaction:
+    async with tools.once(scope, observed.event_id, _CONSUMER) as transaction:
         if transaction.replayed is not None:
             return transaction.replayed
         stored = await transaction.server(scope, server)

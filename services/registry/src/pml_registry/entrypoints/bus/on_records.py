@@ -54,9 +54,10 @@ async def on_whois_record(
     query: WhoisRecord, resolution: Resolution, records: RecordStore, checks: VersionChecks
 ) -> Whois:
     """Return all that is known of a record. Raises QueryFailed `not_found` or `invalid`."""
-    meant = await resolution.resolve(_viewer(query), query.reference)
+    viewer = _viewer(query)
+    meant = await resolution.resolve(viewer, query.reference)
     record = meant.record
-    stored = await records.versions_of(record.scope, record.record_id)
+    stored = await records.versions_of(viewer, record.scope, record.record_id)
     versions = tuple(_verified(summary, version, checks) for summary, version in stored)
     return Whois(
         fqdn=record.fqdn,
@@ -64,7 +65,7 @@ async def on_whois_record(
         record=record,
         usage=_total(versions),
         versions=versions,
-        merged_from=await records.merged_from(record.scope, record.record_id),
+        merged_from=await records.merged_from(viewer, record.scope, record.record_id),
         notices=record.notices,
     )
 
@@ -94,8 +95,10 @@ async def on_read_history(
         before = None if query.cursor is None else decode_sequence(query.cursor)
     except BadCursor as error:
         raise QueryFailed("invalid", str(error)) from error
-    record = (await resolution.resolve(_viewer(query), query.reference)).record
-    found = await records.history(record.scope, record.record_id, before, query.limit + 1)
+    viewer = _viewer(query)
+    record = (await resolution.resolve(viewer, query.reference)).record
+    page = before, query.limit + 1
+    found = await records.history(viewer, record.scope, record.record_id, *page)
     page = found[: query.limit]
     is_last = len(found) <= query.limit
     return History(

@@ -46,7 +46,7 @@ async def on_tools_listed(
     known = await tools.server(listed.scope, listed.server)
     model = await _model(embedder)
     embedded, vectors = await _embed(changes_in(accepted, known.tools, model).saved, embedder)
-    async with tools.once(listed.event_id, _CONSUMER) as transaction:
+    async with tools.once(listed.scope, listed.event_id, _CONSUMER) as transaction:
         if transaction.replayed is not None:
             return transaction.replayed
         known = await transaction.server(listed.scope, listed.server)

@@ -13,7 +13,7 @@ from pml_common.contracts.registry import (
     ListCapabilities,
     ResolveCapability,
 )
-from pml_common.contracts.scope import Scope
+from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.graph import DependencyStore
 
 _MOST_NEEDS: Final = 20
@@ -47,7 +47,8 @@ async def list_counted(
 ) -> CapabilityPage:
     """List capabilities, with the number of each one's dependencies."""
     page = await listed(query)
-    records = await _counted(query.scope, page.capabilities, dependencies)
+    viewer = Viewer(query.scope, query.principal)
+    records = await _counted(viewer, page.capabilities, dependencies)
     return page.model_copy(update={"capabilities": tuple(records)})
 
 
@@ -60,14 +61,15 @@ async def resolve_counted(
     record = await resolve(query)
     if not query.count_dependencies:
         return record
-    (counted,) = await _counted(record.scope, [record], dependencies)
+    viewer = Viewer(query.scope, query.principal)
+    (counted,) = await _counted(viewer, [record], dependencies)
     return counted
 
 
 async def _counted(
-    scope: Scope, records: Sequence[CapabilityRecord], dependencies: DependencyStore
+    viewer: Viewer, records: Sequence[CapabilityRecord], dependencies: DependencyStore
 ) -> Sequence[CapabilityRecord]:
-    counts = await dependencies.counts(scope, [each.capability_id for each in records])
+    counts = await dependencies.counts(viewer, [each.capability_id for each in records])
     return [
         each.model_copy(update={"dependencies_count": counts[each.capability_id]})
         for each in records

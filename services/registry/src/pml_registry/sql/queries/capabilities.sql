@@ -141,8 +141,8 @@ WITH learned AS (
         AND NOT EXISTS (SELECT FROM offered_shapes AS own WHERE own.pattern_id = newly.pattern_id
             AND own.org = newly.org AND own.project = newly.project)
 ), noted AS (
-    INSERT INTO inbox (message_id, consumer, facts)
-    SELECT learned.message_id, $15::text, learned.facts::json
+    INSERT INTO inbox (message_id, consumer, facts, org, project)
+    SELECT learned.message_id, $15::text, learned.facts::json, learned.org, learned.project
     FROM learned
     JOIN admitted USING (message_id)
     ON CONFLICT DO NOTHING

@@ -57,14 +57,17 @@ WHERE org = $1 AND project = $2
     AND shown_name($1, $2, to_capability_id, $6) IS NOT NULL
 
 -- name: count-dependencies
+-- Those whose other end the principal $4 sees.
 SELECT
     asked.id,
     (
         SELECT count(*) FROM capability_dependency
         WHERE org = $1 AND project = $2 AND from_capability_id = asked.id
+            AND shown_name($1, $2, to_capability_id, $4) IS NOT NULL
     ) + (
         SELECT count(*) FROM capability_dependency
         WHERE org = $1 AND project = $2 AND to_capability_id = asked.id
+            AND shown_name($1, $2, from_capability_id, $4) IS NOT NULL
     ) AS total
 FROM unnest($3::uuid[]) AS asked (id)
 
@@ -116,8 +119,8 @@ WITH shown AS (
         WHERE org = shown.org AND project = shown.project AND pattern_id = called.id
     )
 ), noted AS (
-    INSERT INTO inbox (message_id, consumer)
-    SELECT DISTINCT message_id, $7::text
+    INSERT INTO inbox (message_id, consumer, org, project)
+    SELECT DISTINCT message_id, $7::text, org, project
     FROM shown
     WHERE message_id NOT IN (SELECT message_id FROM missing)
     ORDER BY message_id

@@ -58,6 +58,8 @@ LEFT JOIN search_vector stored
 WHERE tool.org = $1 AND tool.project = $2
 
 -- name: weigh-capabilities
+-- Ids become uuids before they meet a table: under row-level security an index is not looked into by
+-- a value that a function other than a leakproof one has computed beside it.
 WITH posting AS (
     SELECT asked.term, heaviest.id, heaviest.weight
     FROM unnest($4::text[]) AS asked (term)
@@ -81,9 +83,9 @@ worded AS (
     GROUP BY part.number, posting.id
 ),
 candidate AS (
-    SELECT near.id FROM unnest($3::text[]) AS near (id)
+    SELECT near.id::uuid AS id FROM unnest($3::text[]) AS near (id)
     UNION
-    SELECT id FROM worded WHERE place <= ($7::integer[])[number]
+    SELECT id::uuid FROM worded WHERE place <= ($7::integer[])[number]
 ),
 asked AS MATERIALIZED (
     SELECT array_agg(part.vector::vector ORDER BY part.place) AS vectors
@@ -107,7 +109,7 @@ SELECT
     END AS weights
 FROM candidate
 CROSS JOIN asked
-JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.id::uuid
+JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.id
 JOIN capability_usage usage USING (org, project, pattern_id)
 LEFT JOIN search_vector stored
     ON stored.org = $1 AND stored.project = $2 AND stored.kind = 'capability'

@@ -1,7 +1,7 @@
 -- name: holder-of-name
 -- The record that a name leads to, or one with the same callable name: that with the name first.
 SELECT
-    record_id, name, owner, latest,
+    record_id, name, owner, latest, visibility = 'private' AS is_private,
     ARRAY(
         SELECT pattern_id
         FROM capability_versions version
@@ -29,7 +29,7 @@ WHERE org = $1 AND project = $2
 -- The named record that has a behaviour: one of the principal $4 before others', one that means it
 -- before those that had it, then the one that was named first.
 SELECT
-    record_id, name, owner, latest,
+    record_id, name, owner, latest, visibility = 'private' AS is_private,
     ARRAY(
         SELECT pattern_id
         FROM capability_versions every

@@ -75,8 +75,8 @@ WITH shown AS (
         $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::integer[]
     ) AS shown (message_id, org, project, from_tool_id, to_tool_id, edge_type, observed_count)
 ), noted AS (
-    INSERT INTO inbox (message_id, consumer)
-    SELECT DISTINCT message_id, $8::text
+    INSERT INTO inbox (message_id, consumer, org, project)
+    SELECT DISTINCT message_id, $8::text, org, project
     FROM shown
     ORDER BY message_id
     ON CONFLICT DO NOTHING

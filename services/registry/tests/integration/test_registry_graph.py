@@ -52,7 +52,7 @@ PARSE = ToolDefinition(server="json", name="parse", input_schema=JSON)
 def samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trust the samples' invented hashes; embed without a model."""
     monkeypatch.setattr("pml_registry.app.CodeHashes", TrustedHashes)
-    monkeypatch.setattr("pml_registry.app.MiniLmEmbedder.load", HashEmbedder)
+    monkeypatch.setattr("pml_registry.parts.search.MiniLmEmbedder.load", HashEmbedder)
 
 
 @asynccontextmanager

@@ -42,6 +42,39 @@ ACROSS: Mapping[str, str] = {
     "lock-names": "a lock, which reads nothing",
     "lock-dependencies": "a lock, which reads nothing",
     "lock-provides": "a lock, which reads nothing",
+    "lock-models": "a lock, which reads nothing",
+    "take-turn": "a lock, which reads nothing",
+    "take-embedding-turn": "a lock, which reads nothing",
+    "stop-writers": "a lock, which reads nothing",
+    "put-vectors": "vectors of a batch, each with its scope",
+    "delete-vectors": "vectors of a batch, each with its scope",
+    "hold-tools": "texts of a batch, each with its scope",
+    "hold-capabilities": "texts of a batch, each with its scope",
+    "keys-without-vector": "vectors of a batch, each with its scope",
+    "forget-changes": "changes of a batch, each with its scope",
+    **dict.fromkeys(
+        ("unembedded-tools", "unembedded-capabilities"),
+        "texts of all scopes, to be embedded by another model",
+    ),
+    **dict.fromkeys(
+        ("noted-changes", "pending-changes", "abandoned-changes"),
+        "what an external index is to be told of all scopes",
+    ),
+    **dict.fromkeys(
+        (
+            *("prepare-vectors", "discard-vectors", "retired-vectors", "some-vectors-of"),
+            *("count-vectors", "vector-keys", "listed-vectors", "count-listed-vectors"),
+        ),
+        "all vectors of a model",
+    ),
+    **dict.fromkeys(
+        (
+            *("embedding-models", "known-model", "retire-models", "serve-model", "model-to-serve"),
+            *("forget-model", "forget-indexed", "set-indexed", "still-followed", "abandon-index"),
+            *("follow-vectors", "last-reindex", "begin-reindex", "save-reindex"),
+        ),
+        "models, index and reindexing of the deployment",
+    ),
 }
 """Statements that are of no scope, and why; no other may be."""
 
@@ -127,7 +160,7 @@ class Both:
 
     def _texts(self) -> Sequence[str]:
         values = self.stored.values
-        names = ("name", "alias", "callable_name", "tool_id", "term", "embedding_model")
+        names = ("name", "alias", "callable_name", "tool_id", "term", "model")
         return [str(value) for each in names for value in values[each][:12]]
 
 

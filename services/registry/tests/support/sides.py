@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import asyncpg
 
@@ -62,6 +63,16 @@ class Side:
     async def _answer(self, statement: str, values: Sequence[object]) -> object:
         try:
             async with self.session.transaction():
-                return [tuple(row) for row in await self.session.fetch(statement, *values)]
+                rows = await self.session.fetch(statement, *values)
+                return _unordered([tuple(row) for row in rows])
         except asyncpg.PostgresError as error:
             return type(error).__name__
+
+
+def _unordered(value: object) -> object:
+    """Sort rows and arrays: their order is the plan's where a statement gives none."""
+    if isinstance(value, tuple):
+        return tuple(_unordered(each) for each in cast(tuple[object, ...], value))
+    if isinstance(value, list):
+        return sorted((_unordered(each) for each in cast(list[object], value)), key=repr)
+    return value

@@ -90,13 +90,19 @@ async def save_state(
     name = parse_display_name(after.name)
     await session.execute(_SQL["rename-record"], *where, str(name), name.namespace, name.action)
     if found_by is not None:
-        await describe_as(session, scope, after, found_by)
+        await describe_as(session, scope, after, found_by, has_succeeded=True)
 
 
 async def describe_as(
-    session: Connection, scope: Scope, state: RecordState, found_by: FoundBy
+    session: Connection,
+    scope: Scope,
+    state: RecordState,
+    found_by: FoundBy,
+    *,
+    has_succeeded: bool,
 ) -> None:
-    """Store what the record's latest behaviour is found by, if the record stands for it."""
+    """Store what the record's latest behaviour is found by, if the record stands for it; list it
+    if it has succeeded."""
     behaviour = state.behaviours[state.latest - 1]
     described = await session.fetchval(
         _SQL["describe-as"],
@@ -105,17 +111,19 @@ async def describe_as(
         state.record_id,
         storable(found_by.document),
         json.dumps(dict(found_by.terms)),
+        has_succeeded,
     )
     if described is not None:
         await put_embedded(session, scope, behaviour, found_by.embedded)
 
 
 async def in_the_way_of_merge(
-    session: Connection, scope: Scope, name: str, behaviour: UUID
+    session: Connection, viewer: Viewer, name: str, behaviour: UUID
 ) -> Refused | None:
     """Say who has the name, or which record the program is already."""
+    scope, by = viewer.scope, storable(viewer.principal or "")
     holder = await holder_of(session, scope, name, None)
-    row = await session.fetchrow(_SQL["record-of-code"], *scope_columns(scope), behaviour)
+    row = await session.fetchrow(_SQL["record-of-code"], *scope_columns(scope), behaviour, by)
     return merge_refused(holder, None if row is None else record_of(scope, row))
 
 

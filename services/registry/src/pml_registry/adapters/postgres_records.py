@@ -201,7 +201,7 @@ class PostgresRecordStore(RecordStore):
             made = await made_by(session, scope, request.request_id)
             if made is not None:
                 return Made(made)
-            refused = await in_the_way_of_merge(session, scope, str(name), behaviour)
+            refused = await in_the_way_of_merge(session, request.viewer, str(name), behaviour)
             if refused is not None:
                 return refused
             by = storable(request.viewer.principal or "")
@@ -210,7 +210,7 @@ class PostgresRecordStore(RecordStore):
                 _SQL["name-unnamed-record"], *scope_columns(scope), *named
             )
             state = await record_state(session, scope, record_id)
-            await describe_as(session, scope, state, request.found_by)
+            await describe_as(session, scope, state, request.found_by, has_succeeded=False)
             details: JsonObject = {"name": str(name), "merged_from": [*request.merged_from]}
             effect = Effect(state, "named", state.latest, details)
             event = await add_change(session, scope, effect, request.viewer, request.request_id)

@@ -72,6 +72,20 @@ BEGIN
 END
 $$;
 
+-- What changes indexes as the tables' owner is for work over many scopes alone.
+DO $$
+DECLARE
+    of_owner regprocedure;
+BEGIN
+    FOR of_owner IN
+        SELECT oid FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND prosecdef
+    LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', of_owner);
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', of_owner, role_named('batch'));
+    END LOOP;
+END
+$$;
+
 -- A message is handled for the scope that it is of. Rows from before say no scope; they go within
 -- days (INBOX_RETENTION), and until then a redelivery has to find them.
 ALTER TABLE inbox

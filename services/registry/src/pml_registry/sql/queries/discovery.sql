@@ -83,9 +83,9 @@ worded AS (
     GROUP BY part.number, posting.id
 ),
 candidate AS (
-    SELECT near.id::uuid AS id FROM unnest($3::text[]) AS near (id)
+    SELECT near.id, near.id::uuid AS behaviour FROM unnest($3::text[]) AS near (id)
     UNION
-    SELECT id::uuid FROM worded WHERE place <= ($7::integer[])[number]
+    SELECT id, id::uuid FROM worded WHERE place <= ($7::integer[])[number]
 ),
 asked AS MATERIALIZED (
     SELECT array_agg(part.vector::vector ORDER BY part.place) AS vectors
@@ -109,7 +109,7 @@ SELECT
     END AS weights
 FROM candidate
 CROSS JOIN asked
-JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.id
+JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.behaviour
 JOIN capability_usage usage USING (org, project, pattern_id)
 LEFT JOIN search_vector stored
     ON stored.org = $1 AND stored.project = $2 AND stored.kind = 'capability'

@@ -214,9 +214,10 @@ FROM capability_changes
 WHERE org = $1 AND project = $2 AND record_id = $3
 
 -- name: describe-as
--- What a behaviour is found by, where the record stands for it. It has a given name from now on.
+-- What a behaviour is found by, where the record stands for it; $7: it is listed from now on, for
+-- it has a given name and has succeeded.
 UPDATE workflow_pattern
-SET document = $5, terms = $6::jsonb, listed = true, updated_at = now()
+SET document = $5, terms = $6::jsonb, listed = listed OR $7, updated_at = now()
 WHERE org = $1 AND project = $2 AND pattern_id = $3
     AND (
         SELECT record_id

@@ -6,7 +6,7 @@ WHERE org = $1 AND project = $2 AND pattern_id = $3
 -- name: sign-version
 -- $6, the signature before: no row changes where another has signed meanwhile.
 UPDATE capability_versions
-SET key_id = $7, signature = $8, signed_at = now()
+SET key_id = $7, signature = $8, signed_at = clock_timestamp()
 WHERE org = $1 AND project = $2 AND record_id = $3 AND number = $4 AND pattern_id = $5
     AND signature IS NOT DISTINCT FROM $6
 

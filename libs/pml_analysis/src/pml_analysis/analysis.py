@@ -199,7 +199,7 @@ def _describe(model: SemanticModel, known: _Known, policy: Policy, limits: Limit
     return Analysis(
         structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
         dynamic_calls=dynamic,
-        diagnostics=_warned(model),
+        diagnostics=_warned(model, library),
         decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names, known.dry_run),
         capabilities=nested,
         injected=injected(nested, reached),
@@ -211,8 +211,11 @@ def _describe(model: SemanticModel, known: _Known, policy: Policy, limits: Limit
     )
 
 
-def _warned(model: SemanticModel) -> tuple[Diagnostic, ...]:
-    found = warnings(model.origins, model.calls, model.marks, model.free)
+def _warned(model: SemanticModel, library: Library) -> tuple[Diagnostic, ...]:
+    found = [
+        *warnings(model.origins, model.calls, model.marks, model.free),
+        *islice(library.warnings(model.calls.sites), MAX_DIAGNOSTICS),
+    ]
     return tuple(diagnostic(model.tree.source, problem, "warning") for problem in found)
 
 

@@ -73,11 +73,13 @@ def test_an_answer_from_the_cache_says_so(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = {"status": "success", "result": 1, "workflowId": "w-1", "cached": True}
+    answer |= {"notices": ["fs:old was renamed to fs:look; use the new name"]}
     gateway.answers["POST /api/execute"] = (200, answer)
     assert pml(monkeypatch, "execute", "--capability", "fs:look") == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert "cached: nothing ran" in out
     assert "workflow w-1" in out
+    assert "use the new name" in err
 
 
 def test_a_capability_is_shown_with_its_policy(

@@ -229,3 +229,12 @@ async def test_the_names_of_the_capability_that_runs_are_decided_on() -> None:
     (event,) = await handled(request, MemoryCatalog(), MemoryCapabilities(), DEFAULT_LIMITS)
     assert isinstance(event, ExecutionAnalyzed)
     assert event.decision.verdict == "deny"
+
+
+async def test_what_is_to_be_changed_about_a_call_is_a_warning_where_it_stands() -> None:
+    notice = "fs_read_json was renamed to fs:load; use the new name"
+    renamed = meaning("fs_read_json", READ_JSON).model_copy(update={"notices": (notice,)})
+    event = await _answer("return capabilities.fs_read_json({});", _capabilities(renamed))
+    assert isinstance(event, ExecutionAnalyzed)
+    (told,) = event.diagnostics
+    assert (told.severity, told.line, told.message) == ("warning", 1, f"Capability {notice}.")

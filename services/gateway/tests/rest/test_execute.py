@@ -167,6 +167,20 @@ async def test_ac02_a_capability_runs_by_name_with_arguments() -> None:
         assert w.peers.requests[-1].known_as == ()
 
 
+async def test_what_a_caller_should_change_is_told_with_the_answer() -> None:
+    async with world() as w:
+        known = record(workflow(ExecuteRequest(code="return 'known';")), "fs:known")
+        notice = "fs:former was renamed to fs:known; use the new name"
+        w.peers.names["fs:former"] = known.model_copy(update={"notices": (notice,)})
+        w.peers.names["fs:known"] = known
+        told, plain = [
+            (await w.http.post("/api/execute", json={"capability": name})).json()
+            for name in ("fs:former", "fs:known")
+        ]
+        assert (told["status"], told["notices"]) == ("success", [notice])
+        assert "notices" not in plain
+
+
 async def test_an_unknown_capability_is_not_found() -> None:
     async with world() as w:
         w.peers.names["fs:theirs"] = record(workflow(scope=ELSEWHERE), "fs:theirs")

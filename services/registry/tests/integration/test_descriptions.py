@@ -104,6 +104,7 @@ async def test_a_former_name_resolves_with_a_warning(
     await registry.named("fs:ensure", analysed())
     with caplog.at_level(logging.WARNING):
         (answer,) = await registry.describe(UNNAMED)
+    assert answer.notices == (f"{UNNAMED} was renamed to fs:ensure; use the new name",)
     assert answer.capability is not None
     assert answer.capability.aliases == (UNNAMED,)
     assert "was renamed to fs:ensure" in caplog.text

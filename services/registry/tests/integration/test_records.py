@@ -118,6 +118,8 @@ async def test_a_yanked_version_is_skipped_and_found_exactly(known: StoreDriver)
     assert (await known.lookup("fs:ensure")).version == 1
     exactly = await known.lookup("fs:ensure@2")
     assert exactly.notices == ("fs:ensure: version 2 is yanked: deletes too much",)
+    (called,) = await known.describe("fs:ensure@2")
+    assert called.notices == exactly.notices
     await known.change("fs:ensure@1", Yank(reason="too slow"))
     only = await known.lookup("fs:ensure")
     assert (only.version, "too slow" in only.notices[0] or only.version == 2) == (2, True)

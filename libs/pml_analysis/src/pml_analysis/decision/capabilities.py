@@ -78,17 +78,20 @@ def is_valid_reference(reference: str) -> bool:
 
 class Library:
     """Capabilities by the names that programs call them by; `near` are suggestions for an unknown
-    name, `refused` says of names why what they mean must not run."""
+    name, `refused` says of names why what they mean must not run, `notices` what is to be changed
+    where they are called."""
 
     def __init__(
         self,
         found: Mapping[str, Capability] | None = None,
         near: Mapping[str, Sequence[str]] | None = None,
         refused: Mapping[str, str] | None = None,
+        notices: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._found = dict(found or {})
         self._near = dict(near or {})
         self._refused = dict(refused or {})
+        self._notices = dict(notices or {})
 
     @classmethod
     def of(cls, capabilities: Sequence[Capability]) -> "Library":
@@ -129,6 +132,13 @@ class Library:
             why = too_many if len(found) > MAX_CAPABILITIES else self._fault(site.capability)
             if why is not None:
                 yield Problem(site.callee.start, why)
+
+    def warnings(self, sites: Iterable[CallSite]) -> Iterator[Problem]:
+        """Yield what should be changed where sites call capabilities, by a former name or in a
+        yanked version."""
+        for site in sites:
+            for notice in self._notices.get(site.capability or "", ()):
+                yield Problem(site.callee.start, f"Capability {notice}.")
 
     def missing_tools_of(self, sites: Iterable[CallSite], toolbox: Toolbox) -> Iterator[Problem]:
         """Yield a problem for every site whose capability needs a missing tool."""

@@ -59,6 +59,8 @@ def show_answer(out: Output, answer: Json) -> int:
     if answer.get("dryRun"):
         readable.insert(0, _dry_run_line(answer))
     out.show(answer, *readable)
+    for notice in [] if out.as_json else cast(list[str], answer.get("notices") or []):
+        out.note(notice)
     return EXIT_CODES[status]
 
 

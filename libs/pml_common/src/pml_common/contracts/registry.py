@@ -122,12 +122,13 @@ class DescribeCapabilities(Query):
 class Reference(Contract):
     """The capability of one reference in the scope, or None; then `near` are similar references of
     the same form. `refused`: there is one, and this is why it must not run, or why it has no such
-    version."""
+    version. `notices` say what the caller should change: a former name, a yanked version."""
 
     reference: str
     capability: CapabilityDescription | None = None
     near: tuple[str, ...] = ()
     refused: str | None = None
+    notices: tuple[str, ...] = ()
 
 
 class CapabilityDescriptions(Contract):

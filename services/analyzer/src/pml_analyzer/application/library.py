@@ -39,6 +39,7 @@ async def library_for(
     found: dict[str, Capability] = {}
     near: dict[str, Sequence[str]] = {}
     refused: dict[str, str] = {}
+    notices: dict[str, Sequence[str]] = {}
     known: dict[UUID, Capability] = {}
     wanted = references
     for _ in range(MAX_DEPTH):
@@ -58,6 +59,7 @@ async def library_for(
             if about is None:
                 near[reference] = answer.near
                 continue
+            notices[reference] = answer.notices
             if about.capability_id not in known:
                 left -= len(about.code)
                 known[about.capability_id] = (
@@ -68,4 +70,4 @@ async def library_for(
             found[reference] = known[about.capability_id]
             below += found[reference].references
         wanted = below
-    return Library(found, near, refused)
+    return Library(found, near, refused, notices)

@@ -37,13 +37,15 @@ class CapabilityExecution:
         reference = request.capability or ""
         query = ResolveCapability(scope=scope, principal=principal, reference=reference)
         record = await self.query_client.request(catalog.RESOLVE_CAPABILITY, query)
+        told = {"notices": record.notices} if record.notices else {}
         cached = await self.cache.find(principal, record, request)
         if cached is not None:
-            return (await self.workflows.response(cached)).model_copy(update={"cached": True})
+            answer = await self.workflows.response(cached)
+            return answer.model_copy(update={"cached": True, **told})
         names = record.name, *record.aliases
         workflow = await self.programs.execute(scope, principal, request, record.code, names)
         await self.cache.keep(record, request, workflow)
-        return await self.workflows.response(workflow)
+        return (await self.workflows.response(workflow)).model_copy(update=told)
 
 
 @dataclass(frozen=True)

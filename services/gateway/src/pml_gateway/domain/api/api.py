@@ -279,7 +279,8 @@ class TaskAnswer(Contract):
 class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
     result is that of an earlier workflow with the same capability and arguments. `degraded`:
-    suggestions were found by words alone."""
+    suggestions were found by words alone. `notices` say what the caller should change: a former
+    name of the capability, a yanked version."""
 
     status: Status
     result: JsonValue = None
@@ -293,6 +294,7 @@ class ExecuteResponse(Contract):
     tasks: tuple[TaskAnswer, ...] = ()
     error: WorkflowError | None = None
     approval: ApprovalAsked | None = None
+    notices: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the JSON of the response, without fields that were not set."""

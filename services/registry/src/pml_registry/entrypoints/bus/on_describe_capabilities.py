@@ -29,14 +29,9 @@ async def on_describe_capabilities(
     references = list(dict.fromkeys(query.references))
     described = await capabilities.describe(viewer, references)
     found = {reference: _described(reference, each) for reference, each in described.items()}
-    for reference, each in described.items():
-        if _is_former(reference, each.description):
-            log.warning(
-                "%s: %s was renamed to %s; use the new name",
-                query.scope,
-                reference,
-                each.description.name,
-            )
+    for each in found.values():
+        for notice in each.notices:
+            log.warning("%s: %s", query.scope, notice)
     for reference in references:
         if reference not in found:
             answer = await _resolved(viewer, reference, resolution)
@@ -56,7 +51,10 @@ def _is_former(reference: str, about: CapabilityDescription) -> bool:
 def _described(reference: str, found: Described) -> Reference:
     if found.refused is not None:
         return Reference(reference=reference, refused=found.refused)
-    return Reference(reference=reference, capability=found.description)
+    about = found.description
+    former = f"{reference} was renamed to {about.name}; use the new name"
+    notices = (former,) if _is_former(reference, about) else ()
+    return Reference(reference=reference, capability=about, notices=notices)
 
 
 async def _resolved(viewer: Viewer, reference: str, resolution: Resolution) -> Reference | None:
@@ -76,7 +74,7 @@ async def _resolved(viewer: Viewer, reference: str, resolution: Resolution) -> R
         # Near names are of no help with a version: the failure says which versions there are.
         is_refused = failure.code == "conflict" or "@" in reference
         return Reference(reference=reference, refused=failure.message) if is_refused else None
-    return Reference(reference=reference, capability=description_of(record))
+    return Reference(reference=reference, capability=description_of(record), notices=record.notices)
 
 
 def _unknown(reference: str, names: Sequence[str]) -> Reference:

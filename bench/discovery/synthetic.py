@@ -66,6 +66,7 @@ ORDER BY org, project, weighed.key, weighed.value::real
 
 
 _FILLED = (
+    "search_vector",
     "workflow_pattern",
     "capability_usage",
     "capability_records",

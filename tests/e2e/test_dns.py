@@ -196,7 +196,7 @@ async def test_a_record_that_was_given_away_is_changed_by_an_admin_alone(
     assert newest["principal"].startswith("approver:")
 
 
-async def test_ac4_names_are_suggested_over_mcp_and_given_on_approval(
+async def test_ac04_names_are_suggested_over_mcp_and_given_on_approval(
     harness: StackHarness,
 ) -> None:
     code = "return { curated: await mcp.counting.peek({ path: 'curated' }) };"

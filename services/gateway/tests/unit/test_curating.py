@@ -52,7 +52,7 @@ async def curated(
     return result, dns, executed
 
 
-async def test_ac4_names_are_suggested_at_once() -> None:
+async def test_ac04_names_are_suggested_at_once() -> None:
     result, dns, executed = await curated({"min_usage": 2})
     assert result["structuredContent"] == example(catalog.CURATE).model_dump(mode="json")
     assert dns.asked == [Curate(scope=SCOPE, principal="mira", min_usage=2)]
@@ -60,7 +60,7 @@ async def test_ac4_names_are_suggested_at_once() -> None:
 
 
 @pytest.mark.parametrize("args", [NAMES, {"mode": "auto"}])
-async def test_ac4_names_are_given_on_approval(args: JsonObject) -> None:
+async def test_ac04_names_are_given_on_approval(args: JsonObject) -> None:
     result, dns, executed = await curated(args)
     assert result["isError"]
     assert dns.asked == []
@@ -69,7 +69,7 @@ async def test_ac4_names_are_given_on_approval(args: JsonObject) -> None:
     assert request.args == args
 
 
-async def test_ac4_names_are_given_at_once_where_the_policy_allows_it() -> None:
+async def test_ac04_names_are_given_at_once_where_the_policy_allows_it() -> None:
     policy = Policy(rules=(PolicyRule(pattern="learn:curate", verdict="allow"),))
     result, dns, executed = await curated(NAMES, policy)
     assert result["structuredContent"] == example(catalog.CURATE).model_dump(mode="json")
@@ -87,6 +87,6 @@ async def test_a_policy_that_denies_it_denies_suggestions_too() -> None:
     assert dns.asked == []
 
 
-async def test_ac4_what_is_wrong_with_a_choice_is_said() -> None:
+async def test_ac04_what_is_wrong_with_a_choice_is_said() -> None:
     with pytest.raises(InvalidRequest, match="give `names` for the mode `apply`"):
         await curated({"mode": "apply"})

@@ -1,5 +1,6 @@
 """Candidates of discovery in Postgres: an index of weighed terms, and the stored vectors."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from uuid import UUID
@@ -94,9 +95,9 @@ class PostgresCandidateStore(CandidateStore):
         tools = [each.id for each in ranked if each.kind == "tool"]
         capabilities = [UUID(each.id) for each in ranked if each.kind == "capability"]
         where, fetch = scope_columns(viewer.scope), partial(self._pools.fetch, viewer.scope)
-        of_tools = await fetch(_SQL["tools-by-id"], *where, tools)
-        of_capabilities = await fetch(
-            _SQL["capabilities-by-id"], *where, capabilities, viewer.principal
+        of_tools, of_capabilities = await asyncio.gather(
+            fetch(_SQL["tools-by-id"], *where, tools),
+            fetch(_SQL["capabilities-by-id"], *where, capabilities, viewer.principal),
         )
         definitions = {row["tool_id"]: tool_definition(row) for row in of_tools}
         records = {str(row["pattern_id"]): capability_record(row) for row in of_capabilities}

@@ -3,16 +3,17 @@
 import pytest
 
 from pml_common.contracts.source import CapabilitySource, FromDag, FromTool
+from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteRequest
 from services.gateway.tests.support.builders import workflow
 
-CALLS = {
+CALLS: JsonObject = {
     "tasks": [
         {"id": "a", "tool": "fs:read", "arguments": {"path": "$INPUT[path]", "deep": [None, {}]}},
         {"id": "b", "tool": "fs:read", "dependsOn": ["a"]},
     ]
 }
-READ = {"toolId": "fs:read", "defaultArgs": {"path": "/a"}}
+READ: JsonObject = {"toolId": "fs:read", "defaultArgs": {"path": "/a"}}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from pml_common.contracts.dns import Fork, SetVisibility
 from pml_common.contracts.registry import CapabilityHit, Discover
 from pml_common.contracts.source import CapabilitySource, FromCode, FromDag, FromTool
+from pml_common.contracts.tool import JsonObject
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.ports.vectors import Embedder
@@ -18,7 +19,7 @@ from services.registry.tests.support.builders import (
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
 
-TASK = {"id": "a", "tool": "fs:read", "arguments": {"path": "a\x00b"}, "dependsOn": []}
+TASK: JsonObject = {"id": "a", "tool": "fs:read", "arguments": {"path": "a\x00b"}, "dependsOn": []}
 DAG = FromDag(dag={"tasks": [TASK]})
 TOOL = FromTool(tool_id="fs:read", default_args={"path": "a\x00b"})
 STRANGER = Viewer(ELSEWHERE, "agent-9")

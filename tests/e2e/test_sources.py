@@ -30,11 +30,12 @@ async def _asked(harness: StackHarness, **body: object) -> Answer:
     return answer.json()
 
 
-async def _learned(harness: StackHarness, name: str) -> None:
+async def _learned(harness: StackHarness, name: str) -> Answer:
     async def known() -> bool:
         return (await harness.http.get(f"/api/capabilities/{name}")).status_code == 200
 
     assert await eventually(known, within=60.0)
+    return (await harness.http.get(f"/api/capabilities/{name}")).json()
 
 
 async def _drawn(harness: StackHarness, workflow_id: str) -> Answer:
@@ -58,7 +59,8 @@ async def test_a_dag_is_analysed_run_and_learned_like_any_program(harness: Stack
     workflow: Answer = await harness.workflow(ran["workflowId"])  # type: ignore[assignment]
     kinds = [node["type"] for node in workflow["structure"]["nodes"]]
     assert kinds == ["fork", "task", "task", "join", "task"]
-    await _learned(harness, "dags:look")
+    learned = await _learned(harness, "dags:look")
+    assert learned["source"] == {"type": "dag", "dag": DAG}
     known = await _asked(harness, capability="dags:look", args={"folder": "/nowhere"})
     assert known["result"]["again"] == {"path": "/nowhere", "exists": False}
 
@@ -102,7 +104,16 @@ async def test_ac02_a_tool_is_a_capability_with_defaults_that_arguments_override
     source = {"toolId": "counting:peek", "defaultArgs": {"path": "/"}}
     ran = await _asked(harness, tool=source, name="tools:peek")
     assert ran["result"] == {"path": "/", "exists": True}
-    await _learned(harness, "tools:peek")
+    learned = await _learned(harness, "tools:peek")
+    assert learned["source"] == {
+        "type": "tool",
+        "tool_id": "counting:peek",
+        "default_args": {"path": "/"},
+    }
+    found = await harness.http.post("/api/discover", json={"intent": "peek", "type": "capability"})
+    (hit,) = [hit for hit in found.json()["hits"] if hit["name"] == "tools:peek"]
+    assert hit["source_type"] == "tool"
+    assert hit["preview"].startswith('return await mcp.call("counting:peek"')
     other = await _asked(harness, capability="tools:peek", args={"path": "/no where"})
     assert other["result"] == {"path": "/no where", "exists": False}
 

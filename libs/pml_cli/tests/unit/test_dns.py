@@ -64,11 +64,19 @@ def test_whois_shows_the_record_its_use_and_every_version(
     found["versions"][0] |= {"verified": True}
     found["versions"][1] |= {"key_id": None}
     found["record"] |= {"tags": ["files", "io"], "aliases": ["fs:ensure", "unnamed_3f1c"]}
+    found["record"] |= {"source": {"type": "tool", "tool_id": "fs:read", "default_args": {}}}
     gateway.answers["GET /api/dns/whois"] = (200, found)
     assert pml(monkeypatch, "dns", "whois", "fs:ensure_file") == 0
     out = capsys.readouterr().out
     assert "fs:ensure_file 2 (v1.1.0) | 2 versions" in out
-    for fact in ("agent-7", "files, io", "folder, name", "12 runs, 92% succeeded", "2026-11-21"):
+    for fact in (
+        "agent-7",
+        "files, io",
+        "tool fs:read",
+        "folder, name",
+        "12 runs, 92% succeeded",
+        "2026-11-21",
+    ):
         assert fact in out
     assert any(line.split() == ["former", "names", "fs:ensure"] for line in out.splitlines())
     row = next(line for line in out.splitlines() if "yanked: loses data" in line)

@@ -15,6 +15,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.source import FromTool
 from services.analyzer.tests.support.handling import handled
 from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, TOOLS, analysed
 
@@ -61,6 +62,15 @@ async def test_a_program_that_is_understood_is_told_in_full() -> None:
     assert event.capability.name == "fs:ensure"
     assert event.capability.code_hash == analysis.code_hash
     assert event.capability.capability_id == ids.capability_id(SCOPE, analysis.code_hash)
+
+
+async def test_the_source_of_the_request_is_told_and_changes_nothing_else() -> None:
+    request = requested(SOURCES_EXAMPLE)
+    source = FromTool(tool_id="fs:read", default_args={"path": "/"})
+    told = await _analyzed(request.model_copy(update={"source": source}))
+    plain = await _analyzed(request)
+    assert (told.source, plain.source) == (source, None)
+    assert told.model_copy(update={"source": None}) == plain
 
 
 async def test_the_policy_of_the_request_decides() -> None:

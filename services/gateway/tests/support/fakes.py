@@ -166,7 +166,7 @@ class FakeServices:
     async def _resolve(self, query: ResolveCapability) -> CapabilityRecord:
         self.principals.append(query.principal)
         found = self.names.get(query.reference)
-        if found is None or found.scope != query.scope:
+        if found is None or (found.scope != query.scope and found.visibility != "public"):
             raise QueryFailed("not_found", f"no capability {query.reference!r} in {query.scope}")
         return found
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+from pydantic import TypeAdapter
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Column, Table
@@ -16,17 +17,20 @@ from pml_cli.output import Output
 from pml_cli.render.caching import cached_how
 from pml_cli.render.learning import learned_paths
 from pml_cli.render.parts import down_line, parts_table
+from pml_cli.render.sources import source_text
 from pml_cli.render.structure import structure_tree
 from pml_cli.render.trace import trace_tree
 from pml_cli.render.values import short
 from pml_cli.render.versions import version_line
 from pml_common.contracts.capability import Learning
 from pml_common.contracts.learner import ExecutionTrace
+from pml_common.contracts.source import CapabilitySource
 from pml_common.contracts.structure import StaticStructure
 from pml_local.ports import LOOPBACK
 from pml_local.state import PartDown, PartState, read_state
 
 _PART_WAIT_S = 5.0
+_SOURCE: TypeAdapter[CapabilitySource] = TypeAdapter(CapabilitySource)
 
 
 def status(client: Client, out: Output, home: Path) -> int:
@@ -180,10 +184,12 @@ def capability(client: Client, out: Output, wanted: str) -> None:
     learning = Learning.model_validate(found["learning"])
     title = f"{found['name']}  {found.get('description') or ''}"
     cache = cached_how(cast(Json, found["cache"]))
+    source = source_text(_SOURCE.validate_python(found.get("source") or {"type": "code"}))
     out.show(
         found,
         structure_tree(structure, title),
         learned_paths(learning),
         f"[dim]{escape(version_line(found))}[/]",
         f"[dim]cache: {cache}[/]",
+        f"[dim]source: {escape(source)}[/]",
     )

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from pml_cli.render.caching import cached_how
+from pml_cli.render.sources import source_text
 from pml_cli.render.values import milliseconds, short
 from pml_common.contracts.capability import Usage
 from pml_common.contracts.dns import (
@@ -49,6 +50,7 @@ def resolved_table(found: ResolvedName) -> Table:
         ("found in", f"{found.found_in} {found.scope}"),
         ("record", str(found.record_id)),
         ("capability", str(found.capability_id)),
+        ("source", found.source_type),
     )
 
 
@@ -69,6 +71,7 @@ def record_lines(found: Whois) -> list[str | Table]:
         ("made of", ", ".join(found.merged_from)),
         ("parameters", ", ".join(_parameters(record.parameters_schema))),
         ("tools", ", ".join(record.tools_used)),
+        ("source", source_text(record.source)),
         ("cache", cached_how(record.cache.model_dump())),
         ("use", _use(found.usage)),
         ("yanked", record.yanked_reason or ""),

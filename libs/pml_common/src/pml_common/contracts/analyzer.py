@@ -11,6 +11,7 @@ from pml_common.contracts.capability import (
 )
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.gateway import ExecutionRequested
+from pml_common.contracts.source import CapabilitySource
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject
 
@@ -21,7 +22,7 @@ class ExecutionAnalyzed(Event):
     `instrumented` is the text that runs: `code` with node ids at its calls and outcomes at its
     decisions. `insertions` are its spans `[start, end)`, in code points and in order, that the
     author did not write: without them it is `code`. `capabilities` are all that it reaches through
-    calls, `injected` the same ones in the form that runs.
+    calls, `injected` the same ones in the form that runs. `source` is that of the request.
     """
 
     workflow_id: UUID
@@ -39,6 +40,7 @@ class ExecutionAnalyzed(Event):
     parameters_schema: JsonObject
     diagnostics: tuple[Diagnostic, ...] = ()
     dry_run: bool = False
+    source: CapabilitySource | None = None
 
 
 class AnalysisRejected(Event):

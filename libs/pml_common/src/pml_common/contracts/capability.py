@@ -9,6 +9,7 @@ from pml_common.contracts.base import Contract
 from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.source import CapabilitySource, FromCode
 from pml_common.contracts.structure import CallNode, StaticStructure
 from pml_common.contracts.tool import JsonObject
 
@@ -137,8 +138,8 @@ class CapabilityRecord(Contract):
     `yanked_reason` says why the version should not be used, `notices` what a caller should change:
     a former name, a yanked version. `fqdn` is for people and other scopes: calls use names.
     `signature` is the registry's of the version, by its key `key_id`; `verified`: that is valid,
-    and the last runs succeeded. `dependencies_count` counts the version's dependencies in both
-    directions; None where they were not asked for."""
+    and the last runs succeeded. `source` is what `code` was first made from. `dependencies_count`
+    counts the version's dependencies in both directions; None where they were not asked for."""
 
     record_id: UUID
     capability_id: UUID
@@ -160,6 +161,7 @@ class CapabilityRecord(Contract):
     listed: bool
     code: str
     code_hash: str
+    source: CapabilitySource = FromCode()
     description: str = ""
     parameters_schema: JsonObject = Field(default_factory=dict)
     structure: StaticStructure

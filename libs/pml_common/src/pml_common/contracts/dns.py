@@ -18,6 +18,7 @@ from pml_common.contracts.capability import (
     WholeTag,
 )
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.source import SourceType
 from pml_common.contracts.tool import JsonObject
 
 RecordReference = Annotated[str, StringConstraints(pattern=r"^[^\x00]{1,256}$")]
@@ -64,7 +65,7 @@ class LookupRecord(DnsQuery):
 class ResolvedName(Contract):
     """The meaning of a reference. `found_in`: the scope's project, another one of its organisation,
     or a public record of another. `notices` say what a caller should change: a former name, a
-    yanked version."""
+    yanked version. `preview`: the beginning of the program, at most 240 characters."""
 
     reference: str
     fqdn: str
@@ -75,6 +76,8 @@ class ResolvedName(Contract):
     found_in: Literal["project", "org", "public"]
     version: int = Field(ge=1)
     version_tag: WholeTag | None = None
+    source_type: SourceType = "code"
+    preview: str = ""
     notices: tuple[str, ...] = ()
 
 

@@ -10,6 +10,7 @@ from pml_common.contracts.base import Contract, Event, Query
 from pml_common.contracts.capability import CapabilityName, WholeTag
 from pml_common.contracts.decision import Decision, DryRun, Policy
 from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.source import CapabilitySource
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 
 
@@ -20,6 +21,7 @@ class ExecutionRequested(Event):
     `name` is the name for a capability learned from submitted code; with `update` that code becomes
     the next version of the capability that has the name, with this tag and summary. `layers` are
     the ids of a DAG's tasks, layer by layer, if the caller wants an approval between layers.
+    `source` is where `code` comes from; None if it was sent as it is, or is known.
     """
 
     workflow_id: UUID
@@ -35,6 +37,7 @@ class ExecutionRequested(Event):
     policy: Policy = Policy()
     dry_run: DryRun | None = None
     layers: tuple[tuple[str, ...], ...] = ()
+    source: CapabilitySource | None = None
     requested_at: AwareDatetime
 
 

@@ -18,6 +18,7 @@ from pml_common.contracts.capability import (
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.dependencies import Dependency
 from pml_common.contracts.dns import RecordChange
+from pml_common.contracts.source import SourceType
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 
 
@@ -195,7 +196,8 @@ class ToolHit(Contract):
 
 class CapabilityHit(Contract):
     """A capability that matches the intent; `score` in [0, 1], `signature` as of a tool.
-    `dependencies`: what it calls and needs, the most confident first, at most 20."""
+    `dependencies`: what it calls and needs, the most confident first, at most 20. `preview`: the
+    beginning of its program, at most 240 characters."""
 
     type: Literal["capability"] = "capability"
     id: UUID
@@ -207,6 +209,8 @@ class CapabilityHit(Contract):
     usage: Usage
     dependencies: tuple[Dependency, ...] = ()
     signature: str = ""
+    source_type: SourceType = "code"
+    preview: str = ""
 
 
 DiscoveryHit = Annotated[ToolHit | CapabilityHit, Field(discriminator="type")]

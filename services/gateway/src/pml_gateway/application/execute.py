@@ -42,8 +42,10 @@ class CapabilityExecution:
         if cached is not None:
             answer = await self.workflows.response(cached)
             return answer.model_copy(update={"cached": True, **told})
-        names = record.name, *record.aliases
-        workflow = await self.programs.execute(scope, principal, request, record.code, names)
+        # In its own scope the registry knows the source; elsewhere it becomes a new behaviour.
+        source = record.source if record.scope != scope else None
+        program = record.code, (record.name, *record.aliases), source
+        workflow = await self.programs.execute(scope, principal, request, *program)
         await self.cache.keep(record, request, workflow)
         return (await self.workflows.response(workflow)).model_copy(update=told)
 

@@ -11,6 +11,7 @@ from opentelemetry import propagate, trace
 from pml_common.contracts import ids
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.source import CapabilitySource
 from pml_common.telemetry import vocabulary
 from pml_gateway.application.admission import Admission
 from pml_gateway.application.first_step import FirstStep
@@ -45,6 +46,7 @@ class ProgramExecution:
         request: ExecuteRequest,
         code: str,
         known_as: tuple[str, ...] = (),
+        source: CapabilitySource | None = None,
     ) -> Workflow:
         """Accept `code` once its turn comes, and wait for its end or its approval, for as long as
         it may run and a margin. Raises Busy, Conflict, errors of the bus and of storage."""
@@ -67,6 +69,7 @@ class ProgramExecution:
                     at=self.now(),
                     policy=self.policy_of(scope),
                     known_as=known_as,
+                    source=source,
                     traceparent=_traceparent(),
                 )
                 new = accepted(asked, self.terms, self.rules)

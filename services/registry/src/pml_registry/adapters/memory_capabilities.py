@@ -16,6 +16,7 @@ from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.source import FromCode
 from pml_common.storage.memory import MemoryInboxEntry
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.memory_tables import (
@@ -264,6 +265,7 @@ def _created(analysis: ExecutionAnalyzed, admission: Admission) -> CapabilityRec
         listed=False,
         code=analysis.code,
         code_hash=analysis.capability.code_hash,
+        source=analysis.source or FromCode(),
         description=admission.description,
         parameters_schema=analysis.parameters_schema,
         structure=analysis.structure,

@@ -27,6 +27,7 @@ from pml_registry.adapters.postgres_rows import (
     capability_record,
     described,
     learning_columns,
+    source_column,
     stored_capability,
     version_of,
 )
@@ -242,6 +243,7 @@ class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTran
             json.dumps(admission.terms(analysis.parameters_schema)),
             shape and shape.shape_hash,
             shape and shape.makes_calls,
+            source_column(analysis.source),
         )
         await put_embedded(self._session, analysis.scope, identity.capability_id, embedded)
         record = ids.record_id(analysis.event_id), storable(analysis.principal)

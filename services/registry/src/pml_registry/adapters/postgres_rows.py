@@ -14,6 +14,7 @@ from pml_common.contracts.capability import (
 )
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.references import Tag
+from pml_common.contracts.source import CapabilitySource, FromCode
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.storage.columns import scope_columns, scope_of
@@ -25,7 +26,17 @@ from pml_registry.domain.versions import Version
 from pml_registry.ports import Described
 
 JSON_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
+_SOURCE: TypeAdapter[CapabilitySource] = TypeAdapter(CapabilitySource)
 QUARANTINED: TypeAdapter[tuple[QuarantinedTool, ...]] = TypeAdapter(tuple[QuarantinedTool, ...])
+
+
+def source_column(source: CapabilitySource | None) -> str | None:
+    """Write the column `source`; None for code."""
+    return None if source is None else _SOURCE.dump_json(source).decode()
+
+
+def _source_of(row: asyncpg.Record) -> CapabilitySource:
+    return FromCode() if row["source"] is None else _SOURCE.validate_json(row["source"])
 
 
 def tag_of(row: asyncpg.Record) -> Tag | None:
@@ -61,6 +72,7 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
         listed=row["listed"],
         code=row["code"],
         code_hash=row["code_hash"],
+        source=_source_of(row),
         description=row["description"],
         parameters_schema=JSON_OBJECT.validate_json(row["parameters_schema"]),
         structure=StaticStructure.model_validate_json(row["structure"]),

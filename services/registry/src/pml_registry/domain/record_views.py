@@ -7,6 +7,7 @@ from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
 from pml_common.contracts.registry import CapabilityHit, DiscoveryHit, ToolHit
 from pml_common.contracts.tool import ToolDefinition
+from pml_registry.domain.previews import preview_of
 from pml_registry.domain.ranking import Ranked
 
 
@@ -69,4 +70,6 @@ def _capability_hit(record: CapabilityRecord, score: float) -> CapabilityHit:
         tools_used=record.tools_used,
         usage=record.usage,
         signature=capability_signature(callable_name(record.name), record.parameters_schema),
+        source_type=record.source.type,
+        preview=preview_of(record.code),
     )

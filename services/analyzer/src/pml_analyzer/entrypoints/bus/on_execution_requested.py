@@ -69,6 +69,7 @@ def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnaly
         parameters_schema=analysis.parameters_schema,
         diagnostics=analysis.diagnostics,
         dry_run=request.dry_run is not None,
+        source=request.source,
     )
 
 

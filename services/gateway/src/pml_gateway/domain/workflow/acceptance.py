@@ -7,6 +7,7 @@ from pml_common.contracts import ids
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.source import CapabilitySource, FromDag, FromTool
 from pml_gateway.domain.api.api import ExecuteRequest, dry_run_of, request_hash, validated_layers
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import Rules
@@ -28,7 +29,8 @@ class Terms:
 @dataclass(frozen=True)
 class IncomingRequest:
     """A request with its context. `code` is the program to run, `known_as` the names of the
-    capability that it is."""
+    capability that it is. `source` is what is known of a program that the request does not bring.
+    """
 
     scope: Scope
     principal: str
@@ -38,6 +40,7 @@ class IncomingRequest:
     at: datetime
     policy: Policy
     known_as: tuple[str, ...] = ()
+    source: CapabilitySource | None = None
     traceparent: str | None = None
 
 
@@ -61,6 +64,7 @@ def accepted(incoming: IncomingRequest, terms: Terms, rules: Rules) -> Workflow:
         policy=incoming.policy,
         dry_run=dry_run_of(request),
         layers=validated_layers(request),
+        source=_source_of(request) or incoming.source,
         requested_at=incoming.at,
     )
     return Workflow(
@@ -71,3 +75,12 @@ def accepted(incoming: IncomingRequest, terms: Terms, rules: Rules) -> Workflow:
         due_at=incoming.at + rules.patience,
         traceparent=incoming.traceparent,
     )
+
+
+def _source_of(request: ExecuteRequest) -> CapabilitySource | None:
+    """Return the DAG or the tool that the request was sent with, in its own words."""
+    if request.dag is not None:
+        return FromDag(dag=request.dag.model_dump(mode="json", exclude_unset=True))
+    if request.tool is not None:
+        return FromTool(tool_id=request.tool.tool_id, default_args=request.tool.default_args)
+    return None

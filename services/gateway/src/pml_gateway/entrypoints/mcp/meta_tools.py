@@ -129,8 +129,8 @@ Find tools and capabilities for an intent, best match first, each with the schem
 and its TypeScript signature, by which a program for pml_execute calls it.
 
 A capability is a program that has succeeded before: run it with pml_execute
-{"capability": "<name>", "args": {...}}. Scores are between 0 and 1. `degraded`: for now found by
-words alone, so use the words of tools.""",
+{"capability": "<name>", "args": {...}}; `preview` is how it begins. Scores are between 0 and 1.
+`degraded`: for now found by words alone, so use the words of tools.""",
     annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
     arguments=DiscoverArguments,
     handler=_discover,

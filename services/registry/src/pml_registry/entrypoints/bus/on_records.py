@@ -27,6 +27,7 @@ from pml_registry.domain.cursors import (
     encode_sequence,
 )
 from pml_registry.domain.history import history_entry
+from pml_registry.domain.previews import preview_of
 from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.records import RecordStore
@@ -46,6 +47,8 @@ async def on_lookup_record(query: LookupRecord, resolution: Resolution) -> Resol
         found_in=meant.located.place,
         version=record.version,
         version_tag=record.version_tag,
+        source_type=record.source.type,
+        preview=preview_of(record.code),
         notices=record.notices,
     )
 

@@ -13,9 +13,9 @@ SELECT alias FROM capability_aliases WHERE org = $1 AND project = $2 AND alias =
 WITH made AS (
     INSERT INTO workflow_pattern (
         org, project, pattern_id, description, document, code, code_hash, structure,
-        parameters_schema, tools_used, created_by, terms, shape_hash, makes_calls
+        parameters_schema, tools_used, created_by, terms, shape_hash, makes_calls, source
     )
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::jsonb, $13, $14)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::jsonb, $13, $14, $15)
     ON CONFLICT (org, project, pattern_id) DO UPDATE
     SET description = excluded.description,
         document = excluded.document,

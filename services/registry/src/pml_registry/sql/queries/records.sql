@@ -231,11 +231,11 @@ RETURNING pattern_id
 WITH made AS (
     INSERT INTO workflow_pattern (
         org, project, pattern_id, description, document, code, code_hash, structure,
-        parameters_schema, tools_used, created_by, terms, listed
+        parameters_schema, tools_used, created_by, terms, source, listed
     )
     SELECT
         $1, $2, $3, description, document, code, code_hash, structure, parameters_schema,
-        tools_used, created_by, terms, listed AND $7
+        tools_used, created_by, terms, source, listed AND $7
     FROM workflow_pattern
     WHERE org = $4 AND project = $5 AND pattern_id = $6
     ON CONFLICT DO NOTHING

@@ -1,0 +1,35 @@
+-- How the first request for a behaviour gave its program; null: as code. json, not jsonb, as all
+-- values of programs.
+ALTER TABLE workflow_pattern ADD COLUMN source json;
+
+CREATE OR REPLACE VIEW capability_version AS
+SELECT
+    org, project, record_id, pattern_id, version.number, version.number = record.latest AS is_latest,
+    version.tag, version.yanked_reason, version.signature, version.key_id, record.name,
+    record.namespace IS NOT NULL AS named, record.named_at, record.owner, record.visibility,
+    record.tags, record.forked_from, pattern.listed, pattern.code, pattern.code_hash,
+    pattern.description, pattern.parameters_schema, pattern.structure, pattern.tools_used,
+    usage.usage_count, usage.success_count, usage.success_streak, usage.mean_duration_ms,
+    usage.learning, usage.learning_revision, pattern.created_by, pattern.created_at,
+    greatest(pattern.updated_at, usage.learned_at) AS updated_at,
+    ARRAY(
+        SELECT former.alias
+        FROM capability_aliases former
+        WHERE former.org = record.org
+            AND former.project = record.project
+            AND former.record_id = record.record_id
+        ORDER BY former.alias COLLATE "C"
+    ) AS aliases,
+    record.cache_policy, record.cache_ttl_s, record.cache_forced, record.cache_revision,
+    pattern.source
+FROM workflow_pattern pattern
+JOIN capability_usage usage USING (org, project, pattern_id)
+JOIN capability_versions version USING (org, project, pattern_id)
+JOIN capability_records record USING (org, project, record_id);
+
+CREATE OR REPLACE VIEW capability AS
+SELECT * FROM capability_version WHERE is_latest;
+
+-- A view that is replaced reads as its owner until it is protected again.
+SELECT protect(replaced)
+FROM unnest(ARRAY['capability_version', 'capability']::regclass[]) AS replaced;

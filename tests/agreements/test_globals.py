@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -25,7 +26,8 @@ OF_FUNCTIONS = {"arguments"}
 async def _seen_by_a_program(*, realm: bool = False) -> dict[str, list[str]]:
     """The names that an unanalysed program sees, in a Worker or a realm."""
     settings = ExecutorSettings(executor_pool_mode="per_scope_realm")
-    sandbox = await DenoSandbox.start(await sandbox_command(settings))
+    patient = replace(await sandbox_command(settings), stop_timeout_s=30.0)
+    sandbox = await DenoSandbox.start(patient)
     program = Program(code=NAMES, args={}, seed="0" * 32, now=0, past=0)
     try:
         async with asyncio.timeout(60):

@@ -3,9 +3,11 @@
 import asyncio
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
+from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import Program, Returned
@@ -17,9 +19,14 @@ pytestmark = pytest.mark.integration
 SETTINGS = ExecutorSettings(executor_pool_mode="per_scope_realm")
 
 
+async def _patient_command() -> DenoCommand:
+    """A busy machine may be slow to renew a process."""
+    return replace(await sandbox_command(SETTINGS), stop_timeout_s=30.0)
+
+
 async def _ends(programs: Iterable[str]) -> list[object]:
     """Run unanalysed programs, each in a fresh Worker; return their results."""
-    sandbox = await DenoSandbox.start(await sandbox_command(SETTINGS))
+    sandbox = await DenoSandbox.start(await _patient_command())
     found: list[object] = []
     try:
         async with asyncio.timeout(120):
@@ -50,7 +57,7 @@ async def test_what_is_taken_is_none() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process has realms")
 async def test_no_realm_runs_what_is_refused() -> None:
-    sandbox = await DenoSandbox.start(await sandbox_command(SETTINGS))
+    sandbox = await DenoSandbox.start(await _patient_command())
     try:
         async with asyncio.timeout(120):
             await sandbox.run(_program("return 0;"))  # a process's first run has a Worker

@@ -9,12 +9,14 @@ from pml_common.contracts.tool import JsonObject
 
 @dataclass(frozen=True)
 class Case:
-    """A program with marked insertions; its reports, as node or node:outcome, and its path."""
+    """A program with marked insertions; its reports, as node or node:outcome, and its path. Calls
+    side by side are answered in any order, and so are their reports."""
 
     code: str
     reported: str
     path: str
     args: JsonObject = field(default_factory=dict[str, JsonValue])
+    in_order: bool = True
 
 
 CASES = {
@@ -146,6 +148,7 @@ CASES = {
         "n1 n1 n1 d1:false d1:true n2 d1:true n2",
         "n1 d1 n2",
         {"items": [1, 2, 3]},
+        in_order=False,
     ),
     "a function entered in two ways": Case(
         """«const __pml_nodes = [["n1","d1","n2"],["n3","d2","n4"],["n5","d3","n6"]]; »

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -10,10 +9,9 @@ import pytest
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
 from pml_analysis.names.origins import BOUND_ROOTS
 from pml_executor.adapters.deno_sandbox import DenoSandbox
-from pml_executor.app import sandbox_command
-from pml_executor.domain.protocol import Program, Returned
+from pml_executor.domain.protocol import Returned
 from pml_executor.domain.realms import NOT_IN_REALMS
-from pml_executor.settings import ExecutorSettings
+from tests.agreements.processes import patient_command, program, renewed
 
 pytestmark = pytest.mark.integration
 
@@ -25,18 +23,15 @@ OF_FUNCTIONS = {"arguments"}
 
 async def _seen_by_a_program(*, realm: bool = False) -> dict[str, list[str]]:
     """The names that an unanalysed program sees, in a Worker or a realm."""
-    settings = ExecutorSettings(executor_pool_mode="per_scope_realm")
-    patient = replace(await sandbox_command(settings), stop_timeout_s=30.0)
-    sandbox = await DenoSandbox.start(patient)
-    program = Program(code=NAMES, args={}, seed="0" * 32, now=0, past=0)
+    command = await patient_command()
+    sandbox = await DenoSandbox.start(command)
     try:
         async with asyncio.timeout(60):
-            await sandbox.run(program)
+            await sandbox.run(program(NAMES))
             returned = await sandbox.receive()
             if realm:
-                sandbox.finish()
-                assert await sandbox.renew(realm=True)
-                await sandbox.run(program)
+                sandbox = await renewed(sandbox, command, realm=True)
+                await sandbox.run(program(NAMES))
                 returned = await sandbox.receive()
     finally:
         await sandbox.close()

@@ -3,46 +3,32 @@
 import asyncio
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
 
-from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_sandbox import DenoSandbox
-from pml_executor.app import sandbox_command
-from pml_executor.domain.protocol import Program, Returned
+from pml_executor.domain.protocol import Returned
 from pml_executor.ports import NeedsWorker
-from pml_executor.settings import ExecutorSettings
 from services.analyzer.tests.unit.test_html_comments import HIDING, HONEST
+from tests.agreements.processes import patient_command, program, renewed
 
 pytestmark = pytest.mark.integration
-SETTINGS = ExecutorSettings(executor_pool_mode="per_scope_realm")
-
-
-async def _patient_command() -> DenoCommand:
-    """A busy machine may be slow to renew a process."""
-    return replace(await sandbox_command(SETTINGS), stop_timeout_s=30.0)
 
 
 async def _ends(programs: Iterable[str]) -> list[object]:
     """Run unanalysed programs, each in a fresh Worker; return their results."""
-    sandbox = await DenoSandbox.start(await _patient_command())
-    found: list[object] = []
+    command, found = await patient_command(), list[object]()
+    sandbox = await DenoSandbox.start(command)
     try:
         async with asyncio.timeout(120):
             for code in programs:
-                await sandbox.run(_program(code))
+                await sandbox.run(program(code))
                 end = await sandbox.receive()
                 found.append(end.value if isinstance(end, Returned) else end)
-                sandbox.finish()
-                assert await sandbox.renew(realm=False)
+                sandbox = await renewed(sandbox, command, realm=False)
     finally:
         await sandbox.close()
     return found
-
-
-def _program(code: str) -> Program:
-    return Program(code=code, args={}, seed="0" * 32, now=0, past=0)
 
 
 async def test_what_is_refused_is_a_comment_in_workers() -> None:
@@ -57,15 +43,15 @@ async def test_what_is_taken_is_none() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process has realms")
 async def test_no_realm_runs_what_is_refused() -> None:
-    sandbox = await DenoSandbox.start(await _patient_command())
+    command = await patient_command()
+    sandbox = await DenoSandbox.start(command)
     try:
         async with asyncio.timeout(120):
-            await sandbox.run(_program("return 0;"))  # a process's first run has a Worker
+            await sandbox.run(program("return 0;"))  # a process's first run has a Worker
             assert isinstance(await sandbox.receive(), Returned)
             for code, _ in HIDING.values():
-                sandbox.finish()
-                assert await sandbox.renew(realm=True)
-                await sandbox.run(_program(code))
+                sandbox = await renewed(sandbox, command, realm=True)
+                await sandbox.run(program(code))
                 assert sandbox.in_realm
                 with pytest.raises(NeedsWorker, match="a comment of HTML"):
                     await sandbox.receive()

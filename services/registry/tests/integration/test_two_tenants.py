@@ -82,6 +82,8 @@ READS_ANOTHER = {"adopt-behaviour": "copies what `locate` found in another scope
 """Statements whose own conditions do not keep scopes apart, and what does."""
 
 _VECTOR = [0.05] * 384
+_IDS = 3
+"""Number of the parameter that has behaviours' ids as texts, where a statement reads such."""
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +150,8 @@ class Both:
         fitting = [value for value in known if isinstance(value, _PYTHON.get(kind, ()))]
         if kind in ("int4", "integer", "int8"):
             return [1, 2, 3]
+        if kind == "text" and number == _IDS and "id::uuid" in statement:
+            return [str(self.dice.choice(self.stored.values["pattern_id"])) for _ in range(3)]
         if kind == "uuid":
             fitting = fitting or [
                 *self.stored.values["pattern_id"],

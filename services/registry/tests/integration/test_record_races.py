@@ -2,7 +2,11 @@
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
+from functools import partial
 from time import monotonic
+from typing import TypeVar
+from uuid import uuid4
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.analyzer import ExecutionAnalyzed
@@ -15,18 +19,24 @@ from pml_common.contracts.dns import (
     Rename,
     TagVersion,
 )
+from pml_common.storage.errors import StorageUnavailable
 from services.registry.tests.support.builders import AUTHOR, OTHER_HASH, analysed
 from services.registry.tests.support.store_driver import OWNER, StoreDriver
+
+T = TypeVar("T")
 
 WRITERS, FORKS = 50, 20
 
 
 async def test_changes_at_once_lose_none(known: StoreDriver) -> None:
     labels = [f"t{number}" for number in range(20)]
+    changes = [
+        *(("fs:ensure", LabelRecord(add=(label,))) for label in labels),
+        *(("fs:ensure", Rename(name=f"fs:n{n}")) for n in range(5)),
+        *(("fs:ensure@1", TagVersion(version_tag=f"v{n}.0.0")) for n in range(5)),
+    ]
     await asyncio.gather(
-        *(known.change("fs:ensure", LabelRecord(add=(label,))) for label in labels),
-        *(known.change("fs:ensure", Rename(name=f"fs:n{n}")) for n in range(5)),
-        *(known.change("fs:ensure@1", TagVersion(version_tag=f"v{n}.0.0")) for n in range(5)),
+        *(_answered(partial(known.change, *each, request_id=uuid4())) for each in changes)
     )
     record = (await known.whois("fs:ensure")).record
     assert set(record.tags) == {*labels}
@@ -80,11 +90,15 @@ async def _changes(known: StoreDriver, writer: int, turn: int) -> int:
     """Make a change of each kind at once; return how many were made, the others being refused."""
     made, record = 0, "fs:ensure" if writer % 2 else "fs:second"
     number = turn * WRITERS + writer
-    wanted = [
-        known.change(record, Rename(name=f"fs:name{number % 7}")),
-        known.change(record, TagVersion(version_tag=f"v9.{number % 5}.0")),
-        known.change(record, Fork(name=f"fs:fork{number % FORKS}")),
-        _next_version(known, record, analysed(f"{number:064x}", principal=AUTHOR)),
+    changes = (
+        Rename(name=f"fs:name{number % 7}"),
+        TagVersion(version_tag=f"v9.{number % 5}.0"),
+        Fork(name=f"fs:fork{number % FORKS}"),
+    )
+    program = analysed(f"{number:064x}", principal=AUTHOR)
+    wanted: list[Awaitable[object]] = [
+        *(_answered(partial(known.change, record, one, request_id=uuid4())) for one in changes),
+        _answered(partial(_next_version, known, record, program)),
     ]
     for done in await asyncio.gather(*wanted, return_exceptions=True):
         if isinstance(done, BaseException):
@@ -95,11 +109,22 @@ async def _changes(known: StoreDriver, writer: int, turn: int) -> int:
     return made
 
 
+async def _answered(request: Callable[[], Awaitable[T]]) -> T:
+    """Repeat a request, a change under its id, while the store does not answer it in time."""
+    async with asyncio.timeout(240):
+        while True:
+            try:
+                return await request()
+            except StorageUnavailable:
+                continue
+
+
 async def _every_record(known: StoreDriver) -> list[RecordSummary]:
     records: list[RecordSummary] = []
     cursor: str | None = None
     while True:
-        page = await known.query(OWNER, include_unlisted=True, limit=200, cursor=cursor)
+        asked = partial(known.query, OWNER, include_unlisted=True, limit=200, cursor=cursor)
+        page = await _answered(asked)
         records += page.records
         cursor = page.next_cursor
         if cursor is None:

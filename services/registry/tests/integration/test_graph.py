@@ -291,10 +291,10 @@ class CountingStore(GraphStore):
         return rows
 
     async def refresh_provides(self, scope: Scope, compare: Compare) -> None:
-        raise NotImplementedError
+        await self._store.refresh_provides(scope, compare)
 
     async def stale_scopes(self, limit: int) -> Sequence[Scope]:
-        raise NotImplementedError
+        return await self._store.stale_scopes(limit)
 
 
 async def test_a_graph_is_built_once_for_all_who_ask_until_it_changes(stores: Stores) -> None:

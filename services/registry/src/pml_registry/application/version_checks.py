@@ -113,7 +113,7 @@ class CheckedCapabilities(CapabilityStore):
         description = found.description.model_copy(update={"verified": verified})
         return replace(found, description=description, refused=why)
 
-    # What follows hands out no code.
+    # Passed on unchecked: none of these returns code.
 
     @override
     def once(

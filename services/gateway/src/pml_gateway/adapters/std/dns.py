@@ -6,7 +6,15 @@ from typing import Any, Final, TypeVar
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.dns import ChangedRecord, ChangeRecord
 from pml_common.contracts.tool import ToolAnnotations
-from pml_gateway.adapters.std.tools import ADDS, CHANGES, READS, Backing, StdTool, asks
+from pml_gateway.adapters.std.tools import (
+    ADDS,
+    CHANGES,
+    READS,
+    Backing,
+    StdTool,
+    asks,
+    asks_as_caller,
+)
 from pml_gateway.domain.api.records import (
     AnyChange,
     AskHistory,
@@ -56,10 +64,7 @@ LOOKUP: Final = StdTool(
     "organisation, then among public records. Tells of former names and yanked versions.",
     READS,
     Lookup,
-    asks(
-        catalog.LOOKUP_RECORD,
-        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
-    ),
+    asks_as_caller(catalog.LOOKUP_RECORD, Lookup.query),
 )
 QUERY: Final = StdTool(
     "query",
@@ -68,10 +73,7 @@ QUERY: Final = StdTool(
     "pages.",
     READS,
     FindRecords,
-    asks(
-        catalog.QUERY_RECORDS,
-        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
-    ),
+    asks_as_caller(catalog.QUERY_RECORDS, FindRecords.query),
 )
 WHOIS: Final = StdTool(
     "whois",
@@ -80,10 +82,7 @@ WHOIS: Final = StdTool(
     "version.",
     READS,
     AskWhois,
-    asks(
-        catalog.WHOIS_RECORD,
-        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
-    ),
+    asks_as_caller(catalog.WHOIS_RECORD, AskWhois.query),
 )
 HISTORY: Final = StdTool(
     "history",
@@ -92,10 +91,7 @@ HISTORY: Final = StdTool(
     "code from the version before.",
     READS,
     AskHistory,
-    asks(
-        catalog.READ_HISTORY,
-        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
-    ),
+    asks_as_caller(catalog.READ_HISTORY, AskHistory.query),
 )
 FORK: Final = _change(
     "fork",

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pml_common.contracts import catalog
 from pml_common.contracts.curation import SavedCapability
-from pml_gateway.adapters.std.tools import ADDS, READS, Backing, StdTool, asks
+from pml_gateway.adapters.std.tools import ADDS, READS, Backing, StdTool, asks_as_caller
 from pml_gateway.domain.api.curation import CurateNames, LiftVariants, SaveProgram
 from pml_gateway.ports import CallOrigin
 
@@ -16,10 +16,7 @@ CURATE: Final = StdTool(
     "capabilities differ by literals alone, and the one program that could take their place.",
     ADDS,
     CurateNames,
-    asks(
-        catalog.CURATE,
-        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
-    ),
+    asks_as_caller(catalog.CURATE, CurateNames.query),
 )
 LIFT: Final = StdTool(
     "lift",
@@ -28,10 +25,7 @@ LIFT: Final = StdTool(
     "become parameters, by default those of the capability. Nothing is stored.",
     READS,
     LiftVariants,
-    asks(
-        catalog.LIFT_CAPABILITY,
-        lambda asked, origin: asked.query(origin.caller.scope, origin.caller.principal),
-    ),
+    asks_as_caller(catalog.LIFT_CAPABILITY, LiftVariants.query),
 )
 
 

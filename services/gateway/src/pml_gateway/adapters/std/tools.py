@@ -12,6 +12,7 @@ from pml_common.bus.port import QueryClient
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
 from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.input_schema import input_schema
@@ -49,6 +50,15 @@ def asks(query_type: QueryType[Q, R], query: Callable[[A, CallOrigin], Q]) -> An
         return await backing.query_client.request(query_type, asked, timeout=timeout_s)
 
     return answer
+
+
+def asks_as_caller(query_type: QueryType[Q, R], query: Callable[[A, Scope, str], Q]) -> Answer[A]:
+    """Answer by the reply to the query that the arguments make for the caller's scope and
+    principal."""
+    return asks(
+        query_type,
+        lambda arguments, origin: query(arguments, origin.caller.scope, origin.caller.principal),
+    )
 
 
 @dataclass(frozen=True)

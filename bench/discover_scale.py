@@ -84,10 +84,8 @@ async def measure(pools: ScopedPools, data: Synthetic, size: int, rounds: int) -
         found = ResolveCapability(scope=SCOPE, reference=names[at])
         assert (await on_resolve_capability(found, resolution)).name == names[at]
 
-    by_meaning = await _times(nearest, rounds)
-    by_words = await _times(postings, rounds)
-    found = await _times(discover, rounds)
-    resolved = await _times(resolve, len(names))
+    by_meaning, by_words, found = await _times((nearest, postings, discover), rounds)
+    (resolved,) = await _times((resolve,), len(names))
     return {
         "raw p50 ms": statistics.median(by_meaning) + statistics.median(by_words),
         "of which by meaning": statistics.median(by_meaning),
@@ -112,16 +110,18 @@ async def _registration_rate(
     return len(analyses) / (perf_counter() - began)
 
 
-async def _times(operation: Callable[[int], Awaitable[None]], rounds: int) -> Sequence[float]:
-    """Milliseconds of each round, after each was done once."""
-    for at in range(min(rounds, 50)):
-        await operation(at)
-    times: list[float] = []
-    for at in range(rounds):
-        began = perf_counter()
-        await operation(at)
-        times.append((perf_counter() - began) * 1e3)
-    return times
+async def _times(
+    operations: Sequence[Callable[[int], Awaitable[None]]], rounds: int
+) -> Sequence[Sequence[float]]:
+    """Milliseconds of each operation's rounds. They take turns, so that what else the machine does
+    falls on all of them; before, each is done some times."""
+    times: list[list[float]] = [[] for _ in operations]
+    for at in [*range(min(rounds, 50)), *range(rounds)]:
+        for operation, own in zip(operations, times, strict=True):
+            began = perf_counter()
+            await operation(at)
+            own.append((perf_counter() - began) * 1e3)
+    return [own[-rounds:] for own in times]
 
 
 def _p99(times: Sequence[float]) -> float:

@@ -45,11 +45,13 @@ _STRUCTURE = '{"nodes": [], "edges": []}'
 
 _FAST = """
 ALTER TABLE workflow_pattern DISABLE TRIGGER USER;
+ALTER TABLE capability_versions DISABLE TRIGGER USER;
 ALTER TABLE tool_schema DISABLE TRIGGER USER;
 ALTER TABLE search_vector DISABLE TRIGGER USER
 """
 _SEARCHED = """
 ALTER TABLE workflow_pattern ENABLE TRIGGER USER;
+ALTER TABLE capability_versions ENABLE TRIGGER USER;
 ALTER TABLE tool_schema ENABLE TRIGGER USER;
 ALTER TABLE search_vector ENABLE TRIGGER USER;
 TRUNCATE search_term;
@@ -210,7 +212,7 @@ _KEY = ("org", "project")
 _PATTERN = (
     *_KEY,
     *("pattern_id", "code", "code_hash", "structure", "parameters_schema", "description"),
-    *("tools_used", "listed", "document", "created_by", "terms"),
+    *("tools_used", "listed", "document", "created_by", "terms", "found_by"),
 )
 _USAGE = (*_KEY, "pattern_id", "usage_count", "success_count")
 _RECORD = (*_KEY, "record_id", "name", "namespace", "action", "latest", "owner")
@@ -238,6 +240,7 @@ def _patterns(data: Synthetic, begin: int, end: int) -> Iterator[tuple[object, .
             capability_document(name, text, uses),
             "bench",
             json.dumps(capability_terms(name, text, uses, _SCHEMA)),
+            None,
         )
 
 

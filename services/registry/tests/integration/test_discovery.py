@@ -1,11 +1,13 @@
 """Discovery through its handler, on every kind of store, with a word-based model."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
 
+from pml_common.contracts.capability import Visibility
 from pml_common.contracts.decision import Policy, PolicyRule
-from pml_common.contracts.dns import SetVisibility
+from pml_common.contracts.dns import Fork, SetVisibility
 from pml_common.contracts.registry import CapabilityHit, Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
@@ -253,6 +255,31 @@ async def test_a_private_capability_is_found_by_its_owner_alone(
         )
         assert [hit.name for hit in page.hits] == names
         assert page.total == len(names)
+
+
+async def test_a_capability_in_two_records_is_found_by_others_while_one_of_them_is_not_private(
+    filled: Stores, embedder: Embedder
+) -> None:
+    """However the changes of the two fall together."""
+    driver = StoreDriver(filled, embedder)
+    await driver.change("fs:show", Fork(name="fs:copy"))
+
+    async def found(*visibilities: Visibility) -> bool:
+        await asyncio.gather(
+            *(
+                driver.change(name, SetVisibility(visibility=each))
+                for name, each in zip(("fs:show", "fs:copy"), visibilities, strict=True)
+            )
+        )
+        page = await _discover(
+            filled, embedder, "show file content", type="capability", principal="agent-8"
+        )
+        return page.total > 0
+
+    for _ in range(5):
+        assert not await found("private", "private")
+        assert await found("private", "project")
+        assert await found("project", "private")
 
 
 class AwaySearch:

@@ -79,7 +79,7 @@ def test_of_equal_meanings_the_one_with_the_rarer_word_leads() -> None:
 
 def test_a_part_without_terms_is_ranked_by_meaning() -> None:
     part = _part()
-    assert lexical(part, {"read": 0.5}, rarities([part], [])) == 0.0
+    assert lexical(part, [{"read": 0.5}], rarities([part], [])) == [0.0]
     assert _order([part], [_tool("a", 0.1), _tool("b", 0.2)]) == ["b", "a"]
 
 

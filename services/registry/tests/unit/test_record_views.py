@@ -1,7 +1,7 @@
 """Views of stored records."""
 
 from pml_registry.domain.ranking import Ranked
-from pml_registry.domain.record_views import discovery_hits
+from pml_registry.domain.record_views import discovery_hits, presented
 from services.registry.tests.support.builders import record, tool
 
 
@@ -14,7 +14,7 @@ def test_hits_keep_their_rank_and_omit_removed_ones() -> None:
         Ranked("capability", "gone", 0.7),
         Ranked("tool", "fs:read", 0.6),
     ]
-    hits = discovery_hits(ranked, {"fs:read": tool("fs:read")}, {capability_id: known})
+    hits = discovery_hits(ranked, {"fs:read": tool("fs:read")}, {capability_id: presented(known)})
     assert [(hit.type, hit.name, hit.score) for hit in hits] == [
         ("capability", known.name, 0.9),
         ("tool", "read", 0.6),

@@ -14,10 +14,10 @@ from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.domain.intents import Part
 from pml_registry.domain.offers import Subject, judged_tool
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
-from pml_registry.domain.record_views import discovery_hits
+from pml_registry.domain.record_views import discovery_hits, presented
 from pml_registry.domain.visibility import Viewer, sees
 from pml_registry.ports import CandidateStore
-from pml_registry.ports.vectors import Embedded, PointKey
+from pml_registry.ports.vectors import Embedded, Near, PointKey
 
 
 class MemoryCandidateStore(CandidateStore):
@@ -33,10 +33,11 @@ class MemoryCandidateStore(CandidateStore):
         kind: Kind,
         parts: Sequence[Part],
         embedded: Embedded | None,
-        near: Sequence[str],
+        near: Sequence[Near],
     ) -> Sequence[Candidate]:
         scope, visible = viewer.scope, self._visible(viewer, kind)
-        considered = {id_ for part in parts for id_ in _worded(visible, part)} | {*near}
+        considered = {id_ for part in parts for id_ in _worded(visible, part)}
+        considered |= {each.id for each in near}
         return [
             self._candidate(
                 scope, kind, id_, self._cosines(scope, kind, id_, parts, embedded), terms
@@ -73,7 +74,7 @@ class MemoryCandidateStore(CandidateStore):
         }
         visible = self._visible(viewer, "capability")
         capabilities = {
-            str(record.capability_id): record
+            str(record.capability_id): presented(record)
             for record in reversed(list(tables.versions(scope)))
             if str(record.capability_id) in visible
             and sees(viewer, scope, record.visibility, record.owner)

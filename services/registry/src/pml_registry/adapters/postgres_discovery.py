@@ -14,15 +14,14 @@ from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_common.storage.columns import scope_columns
 from pml_common.storage.queries import load_queries
 from pml_common.storage.scoped import ScopedPools
-from pml_registry.adapters.postgres_rows import capability_record, tool_definition
-from pml_registry.adapters.postgres_vectors import vector_text
+from pml_registry.adapters.postgres_rows import presented_capability, tool_definition
 from pml_registry.domain.intents import TERM_CANDIDATES, Part
 from pml_registry.domain.offers import Subject, judged_tool
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.domain.record_views import discovery_hits
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import CandidateStore
-from pml_registry.ports.vectors import Embedded
+from pml_registry.ports.vectors import Embedded, Near
 
 _SQL = load_queries("pml_registry")
 _WEIGH: Mapping[Kind, str] = {"tool": "weigh-tools", "capability": "weigh-capabilities"}
@@ -41,7 +40,7 @@ class PostgresCandidateStore(CandidateStore):
         kind: Kind,
         parts: Sequence[Part],
         embedded: Embedded | None,
-        near: Sequence[str],
+        near: Sequence[Near],
     ) -> Sequence[Candidate]:
         who = () if kind == "tool" else (viewer.principal,)
         asked = [(number, term) for number, part in enumerate(parts, 1) for term in part.terms]
@@ -52,14 +51,15 @@ class PostgresCandidateStore(CandidateStore):
             viewer.scope,
             _SQL[_WEIGH[kind]],
             *scope_columns(viewer.scope),
-            list(near),
+            [each.id for each in near],
             terms,
             [number for number, _ in asked],
             [term for _, term in asked],
             [part.limit for part in parts],
             TERM_CANDIDATES,
             embedded.model,
-            [vector_text(vector) for vector in embedded.vectors],
+            [number for vector in embedded.vectors for number in vector],
+            [each.cosine if len(parts) == 1 else None for each in near],
             *who,
         )
         return [_candidate(kind, row, terms) for row in rows]
@@ -100,7 +100,7 @@ class PostgresCandidateStore(CandidateStore):
             fetch(_SQL["capabilities-by-id"], *where, capabilities, viewer.principal),
         )
         definitions = {row["tool_id"]: tool_definition(row) for row in of_tools}
-        records = {str(row["pattern_id"]): capability_record(row) for row in of_capabilities}
+        records = {str(row["pattern_id"]): presented_capability(row) for row in of_capabilities}
         return discovery_hits(ranked, definitions, records)
 
 

@@ -20,6 +20,7 @@ from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinitio
 from pml_common.storage.columns import scope_columns, scope_of
 from pml_registry.domain.listing import Listing, StoredCapability
 from pml_registry.domain.names import fqdn_of
+from pml_registry.domain.record_views import Presented
 from pml_registry.domain.signatures import StoredVersion, VersionStatement, signature_of
 from pml_registry.domain.tool_catalog import KnownTool, LearnedOutput, with_output
 from pml_registry.domain.versions import Version
@@ -37,6 +38,15 @@ def source_column(source: CapabilitySource | None) -> str | None:
 
 def _source_of(row: asyncpg.Record) -> CapabilitySource:
     return FromCode() if row["source"] is None else _SOURCE.validate_json(row["source"])
+
+
+def _usage_of(row: asyncpg.Record) -> Usage:
+    return Usage(
+        count=row["usage_count"],
+        success_count=row["success_count"],
+        success_streak=row["success_streak"],
+        mean_duration_ms=row["mean_duration_ms"],
+    )
 
 
 def tag_of(row: asyncpg.Record) -> Tag | None:
@@ -77,12 +87,7 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
         parameters_schema=JSON_OBJECT.validate_json(row["parameters_schema"]),
         structure=StaticStructure.model_validate_json(row["structure"]),
         tools_used=tuple(row["tools_used"]),
-        usage=Usage(
-            count=row["usage_count"],
-            success_count=row["success_count"],
-            success_streak=row["success_streak"],
-            mean_duration_ms=row["mean_duration_ms"],
-        ),
+        usage=_usage_of(row),
         learning=Learning.model_validate_json(row["learning"]),
         cache=CachePolicy(
             policy=row["cache_policy"],
@@ -93,6 +98,20 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
         created_by=row["created_by"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+    )
+
+
+def presented_capability(row: asyncpg.Record) -> Presented:
+    """Parse the columns of the view `capability` that hits show."""
+    return Presented(
+        capability_id=row["pattern_id"],
+        name=row["name"],
+        description=row["description"],
+        parameters_schema=JSON_OBJECT.validate_json(row["parameters_schema"]),
+        tools_used=tuple(row["tools_used"]),
+        usage=_usage_of(row),
+        source=_source_of(row),
+        code=row["code"],
     )
 
 

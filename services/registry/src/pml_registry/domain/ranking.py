@@ -1,10 +1,9 @@
 """Ranking of tools and capabilities for an intent and its clauses."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pml_registry.domain.intents import Part
 
@@ -23,8 +22,7 @@ PRIOR_FAILURES = 1.0
 RELIABILITY_WEIGHT = 0.5
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A tool or capability considered for an intent: the cosine in [-1, 1] of its vector with each
     part's, and the weights of its terms among the parts' terms. A tool has a server, a capability
     its runs and successes. `id` is unique in its kind."""
@@ -38,8 +36,7 @@ class Candidate:
     successes: int = 0
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate and its score in [0, 1]."""
 
     kind: Kind
@@ -68,19 +65,29 @@ def rank(
 
 def rarities(parts: Iterable[Part], candidates: Sequence[Candidate]) -> Mapping[str, float]:
     """IDF of each term of the parts, among the candidates."""
-    total = len(candidates)
-    idf: dict[str, float] = {}
-    for term in {term for part in parts for term in part.terms}:
-        having = sum(candidate.weights.get(term, 0.0) > 0.0 for candidate in candidates)
-        idf[term] = math.log(1.0 + (total - having + 0.5) / (having + 0.5))
-    return idf
+    having = Counter(
+        term for each in candidates for term, weight in each.weights.items() if weight > 0.0
+    )
+    absent = len(candidates) + 0.5
+    return {
+        term: math.log(1.0 + (absent - having[term]) / (having[term] + 0.5))
+        for part in parts
+        for term in part.terms
+    }
 
 
-def lexical(part: Part, weights: Mapping[str, float], rarity: Mapping[str, float]) -> float:
-    """Share in [0, 1] of the part's terms in a candidate, by rarity and weight."""
-    wanted = sum(rarity[term] for term in part.terms)
-    found = sum(rarity[term] * weights.get(term, 0.0) for term in part.terms)
-    return min(1.0, found / wanted) if wanted else 0.0
+def lexical(
+    part: Part, weights: Sequence[Mapping[str, float]], rarity: Mapping[str, float]
+) -> Sequence[float]:
+    """Share in [0, 1] of the part's terms in each candidate, by rarity and weight."""
+    of_part = {term: rarity[term] for term in part.terms}
+    wanted = sum(of_part.values())
+    if not wanted:
+        return [0.0] * len(weights)
+    return [
+        min(1.0, sum([rare * own[term] for term, rare in of_part.items() if term in own]) / wanted)
+        for own in weights
+    ]
 
 
 def merged(fits: Sequence[Sequence[float]]) -> Sequence[float]:
@@ -115,6 +122,8 @@ def with_reliability(score: float, candidate: Candidate) -> float:
     The posterior mean of success relative to the prior's, weighed; a rise is a share of the
     distance to 1.
     """
+    if not candidate.runs:
+        return score
     prior = PRIOR_SUCCESSES / (PRIOR_SUCCESSES + PRIOR_FAILURES)
     posterior = (candidate.successes + PRIOR_SUCCESSES) / (
         candidate.runs + PRIOR_SUCCESSES + PRIOR_FAILURES
@@ -128,9 +137,10 @@ def _fits(
 ) -> Sequence[float]:
     """Fit in [0, 1] of each candidate with one part: the mean of meaning and words, with its
     server's fit where that is higher."""
+    by_words = lexical(part, [each.weights for each in candidates], rarity)
     own = [
-        (min(1.0, max(0.0, each.cosines[at])) + lexical(part, each.weights, rarity)) / 2.0
-        for each in candidates
+        (min(1.0, max(0.0, each.cosines[at])) + words) / 2.0
+        for each, words in zip(candidates, by_words, strict=True)
     ]
     servers = _server_fits(candidates, own)
     return [

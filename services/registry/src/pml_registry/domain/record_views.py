@@ -1,12 +1,17 @@
 """Views of stored records for callers and for discovery."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
 
 from pml_analysis.typing.declarations import capability_signature, tool_signature
 from pml_common.contracts.callable_names import callable_name
-from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord, Usage
 from pml_common.contracts.registry import CapabilityHit, DiscoveryHit, ToolHit
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.source import CapabilitySource
+from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_registry.domain.previews import preview_of
 from pml_registry.domain.ranking import Ranked
 
@@ -25,10 +30,38 @@ def description_of(record: CapabilityRecord) -> CapabilityDescription:
     )
 
 
+@dataclass(frozen=True)
+class Presented:
+    """The fields of a stored capability that hits show."""
+
+    capability_id: UUID
+    name: str
+    description: str
+    parameters_schema: JsonObject
+    tools_used: tuple[str, ...]
+    usage: Usage
+    source: CapabilitySource
+    code: str
+
+
+def presented(record: CapabilityRecord) -> Presented:
+    """Select the fields that hits show."""
+    return Presented(
+        capability_id=record.capability_id,
+        name=record.name,
+        description=record.description,
+        parameters_schema=record.parameters_schema,
+        tools_used=record.tools_used,
+        usage=record.usage,
+        source=record.source,
+        code=record.code,
+    )
+
+
 def discovery_hits(
     ranked: Sequence[Ranked],
     tools: Mapping[str, ToolDefinition],
-    capabilities: Mapping[str, CapabilityRecord],
+    capabilities: Mapping[str, Presented],
 ) -> Sequence[DiscoveryHit]:
     """Build the hits in ranked order; ids in neither mapping are omitted."""
     return list(_hits(ranked, tools, capabilities))
@@ -37,7 +70,7 @@ def discovery_hits(
 def _hits(
     ranked: Sequence[Ranked],
     tools: Mapping[str, ToolDefinition],
-    capabilities: Mapping[str, CapabilityRecord],
+    capabilities: Mapping[str, Presented],
 ) -> Iterator[DiscoveryHit]:
     for each in ranked:
         if each.kind == "tool" and each.id in tools:
@@ -59,7 +92,7 @@ def _tool_hit(tool: ToolDefinition, score: float) -> ToolHit:
     )
 
 
-def _capability_hit(record: CapabilityRecord, score: float) -> CapabilityHit:
+def _capability_hit(record: Presented, score: float) -> CapabilityHit:
     """A capability with its parameters and signature."""
     return CapabilityHit(
         id=record.capability_id,
@@ -69,7 +102,13 @@ def _capability_hit(record: CapabilityRecord, score: float) -> CapabilityHit:
         parameters_schema=record.parameters_schema,
         tools_used=record.tools_used,
         usage=record.usage,
-        signature=capability_signature(callable_name(record.name), record.parameters_schema),
+        signature=_signature(callable_name(record.name), json.dumps(record.parameters_schema)),
         source_type=record.source.type,
         preview=preview_of(record.code),
     )
+
+
+@lru_cache(maxsize=4096)
+def _signature(name: str, parameters_schema: str) -> str:
+    """Remembered: the same are found again and again, and building one takes a tenth of a ms."""
+    return capability_signature(name, json.loads(parameters_schema))

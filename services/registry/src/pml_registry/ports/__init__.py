@@ -29,7 +29,7 @@ from pml_registry.domain.signatures import Signature, StoredVersion, VersionStat
 from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, LearnedOutput, ShownEdge
 from pml_registry.domain.versions import Version
 from pml_registry.domain.visibility import Viewer
-from pml_registry.ports.vectors import Embedded, Vector
+from pml_registry.ports.vectors import Embedded, Near, Vector
 
 
 @dataclass(frozen=True)
@@ -346,11 +346,12 @@ class CandidateStore(Protocol):
         kind: Kind,
         parts: Sequence[Part],
         embedded: Embedded | None,
-        near: Sequence[str],
+        near: Sequence[Near],
     ) -> Sequence[Candidate]:
         """Return those of `near`, and of the `limit` of each part that share most words with it,
         that exist, that the viewer sees in its scope and that are listed. `embedded` has a vector
-        for each part; without it, every cosine is 0."""
+        for each part; without it, every cosine is 0. Where there is one part, the cosines of `near`
+        are with it."""
         ...
 
     async def subjects(

@@ -16,6 +16,7 @@ from pml_registry.ports.vectors import (
     Embedder,
     EmbedderUnavailable,
     IndexUnavailable,
+    Near,
     VectorSearch,
 )
 
@@ -62,19 +63,19 @@ class _Search:
         )
         return found, near is None
 
-    async def _near(self, kind: Kind, embedded: Embedded) -> Sequence[str] | None:
-        """Return the ids of the nearest by meaning; None where the index is away."""
-        ids: dict[str, None] = {}
+    async def _near(self, kind: Kind, embedded: Embedded) -> Sequence[Near] | None:
+        """Return the nearest by meaning, each once; None where the index is away."""
+        near: dict[str, Near] = {}
         try:
             for part, vector in zip(self.parts, embedded.vectors, strict=True):
                 found = await self.index.nearest(
                     self.query.scope, kind, embedded.model, vector, part.limit
                 )
-                ids |= dict.fromkeys(each.id for each in found)
+                near |= {each.id: each for each in found}
         except IndexUnavailable as outage:
             log.debug("searching by words alone: %s", outage)
             return None
-        return list(ids)
+        return list(near.values())
 
 
 async def _embedded(parts: Sequence[Part], embedder: Embedder) -> Embedded | None:

@@ -1,45 +1,45 @@
 -- name: weigh-tools
 -- $3 ids of the nearest, $4 distinct terms, $5 and $6 the parts' numbers (from 1) and terms, $7 the
 -- number of candidates of each part by words, $8 how many of a term are read, the heaviest; $9 the
--- model, $10 the parts' vectors.
-WITH posting AS (
-    SELECT asked.term, heaviest.id, heaviest.weight
-    FROM unnest($4::text[]) AS asked (term)
-    CROSS JOIN LATERAL (
-        SELECT found.id, found.weight
-        FROM search_term found
-        WHERE found.org = $1 AND found.project = $2 AND found.kind = 'tool'
-            AND found.term = asked.term
-        ORDER BY found.weight DESC, found.id DESC
-        LIMIT $8
-    ) AS heaviest
-),
-worded AS (
-    SELECT
-        part.number, posting.id,
-        row_number() OVER (
-            PARTITION BY part.number ORDER BY sum(posting.weight) DESC, posting.id
-        ) AS place
-    FROM unnest($5::integer[], $6::text[]) AS part (number, term)
-    JOIN posting USING (term)
-    GROUP BY part.number, posting.id
-),
-candidate AS (
-    SELECT near.id FROM unnest($3::text[]) AS near (id)
-    UNION
-    SELECT id FROM worded WHERE place <= ($7::integer[])[number]
+-- model, $10 the parts' vectors, one after the other; $11 cosines of the nearest, where
+-- known.
+WITH candidate AS MATERIALIZED (
+    SELECT id, max(cosine) AS cosine
+    FROM (
+        SELECT * FROM unnest($3::text[], $11::double precision[])
+        UNION ALL
+        SELECT unnest(worded($1, $2, 'tool', $4, $5, $6, $7, $8)), NULL
+    ) AS either (id, cosine)
+    GROUP BY id
 ),
 asked AS MATERIALIZED (
-    SELECT array_agg(part.vector::vector ORDER BY part.place) AS vectors
-    FROM unnest($10::text[]) WITH ORDINALITY AS part (vector, place)
+    SELECT array_agg(
+        ($10::real[])[
+            (part - 1) * cardinality($10) / cardinality($7) + 1
+            : part * cardinality($10) / cardinality($7)
+        ]::vector
+        ORDER BY part
+    ) AS vectors
+    FROM generate_series(1, cardinality($7)) AS part
 )
 SELECT
     tool.tool_id AS id, tool.server,
-    ARRAY(
-        SELECT coalesce(1 - (stored.embedding <=> part.vector), 0)
-        FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
-        ORDER BY part.place
-    ) AS cosines,
+    CASE
+        WHEN candidate.cosine IS NOT NULL THEN ARRAY[candidate.cosine]
+        ELSE coalesce(
+            (
+                SELECT ARRAY(
+                    SELECT 1 - (stored.embedding <=> part.vector)
+                    FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
+                    ORDER BY part.place
+                )
+                FROM search_vector stored
+                WHERE stored.org = $1 AND stored.project = $2 AND stored.kind = 'tool'
+                    AND stored.id = candidate.id AND stored.model = $9
+            ),
+            array_fill(0.0::double precision, ARRAY[cardinality($7)])
+        )
+    END AS cosines,
     CASE
         WHEN tool.terms IS NULL THEN ARRAY(
             SELECT weighed.weight
@@ -52,52 +52,49 @@ SELECT
 FROM candidate
 CROSS JOIN asked
 JOIN tool_schema tool ON tool.tool_id = candidate.id
-LEFT JOIN search_vector stored
-    ON stored.org = $1 AND stored.project = $2 AND stored.kind = 'tool'
-    AND stored.id = candidate.id AND stored.model = $9
 WHERE tool.org = $1 AND tool.project = $2
 
 -- name: weigh-capabilities
--- Ids become uuids before they meet a table: under row-level security an index is not looked into by
--- a value that a function other than a leakproof one has computed beside it.
-WITH posting AS (
-    SELECT asked.term, heaviest.id, heaviest.weight
-    FROM unnest($4::text[]) AS asked (term)
-    CROSS JOIN LATERAL (
-        SELECT found.id, found.weight
-        FROM search_term found
-        WHERE found.org = $1 AND found.project = $2 AND found.kind = 'capability'
-            AND found.term = asked.term
-        ORDER BY found.weight DESC, found.id DESC
-        LIMIT $8
-    ) AS heaviest
-),
-worded AS (
-    SELECT
-        part.number, posting.id,
-        row_number() OVER (
-            PARTITION BY part.number ORDER BY sum(posting.weight) DESC, posting.id
-        ) AS place
-    FROM unnest($5::integer[], $6::text[]) AS part (number, term)
-    JOIN posting USING (term)
-    GROUP BY part.number, posting.id
-),
-candidate AS (
-    SELECT near.id, near.id::uuid AS behaviour FROM unnest($3::text[]) AS near (id)
-    UNION
-    SELECT id, id::uuid FROM worded WHERE place <= ($7::integer[])[number]
+-- The same; $12: a private one is found by this principal, its owner, alone. Ids become uuids before
+-- they meet a table: under row-level security an index is not looked into by a value that a function
+-- other than a leakproof one has computed beside it.
+WITH candidate AS MATERIALIZED (
+    SELECT id, id::uuid AS behaviour, max(cosine) AS cosine
+    FROM (
+        SELECT * FROM unnest($3::text[], $11::double precision[])
+        UNION ALL
+        SELECT unnest(worded($1, $2, 'capability', $4, $5, $6, $7, $8)), NULL
+    ) AS either (id, cosine)
+    GROUP BY id
 ),
 asked AS MATERIALIZED (
-    SELECT array_agg(part.vector::vector ORDER BY part.place) AS vectors
-    FROM unnest($10::text[]) WITH ORDINALITY AS part (vector, place)
+    SELECT array_agg(
+        ($10::real[])[
+            (part - 1) * cardinality($10) / cardinality($7) + 1
+            : part * cardinality($10) / cardinality($7)
+        ]::vector
+        ORDER BY part
+    ) AS vectors
+    FROM generate_series(1, cardinality($7)) AS part
 )
 SELECT
     pattern.pattern_id::text AS id, usage.usage_count, usage.success_count,
-    ARRAY(
-        SELECT coalesce(1 - (stored.embedding <=> part.vector), 0)
-        FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
-        ORDER BY part.place
-    ) AS cosines,
+    CASE
+        WHEN candidate.cosine IS NOT NULL THEN ARRAY[candidate.cosine]
+        ELSE coalesce(
+            (
+                SELECT ARRAY(
+                    SELECT 1 - (stored.embedding <=> part.vector)
+                    FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
+                    ORDER BY part.place
+                )
+                FROM search_vector stored
+                WHERE stored.org = $1 AND stored.project = $2 AND stored.kind = 'capability'
+                    AND stored.id = candidate.id AND stored.model = $9
+            ),
+            array_fill(0.0::double precision, ARRAY[cardinality($7)])
+        )
+    END AS cosines,
     CASE
         WHEN pattern.terms IS NULL THEN ARRAY(
             SELECT weighed.weight
@@ -111,19 +108,11 @@ FROM candidate
 CROSS JOIN asked
 JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.behaviour
 JOIN capability_usage usage USING (org, project, pattern_id)
-LEFT JOIN search_vector stored
-    ON stored.org = $1 AND stored.project = $2 AND stored.kind = 'capability'
-    AND stored.id = candidate.id AND stored.model = $9
 WHERE pattern.org = $1 AND pattern.project = $2 AND pattern.listed
-    -- Of a record the latest version alone is found; $11: a private one by this principal, its
-    -- owner, alone.
-    AND EXISTS (
-        SELECT
-        FROM capability_versions version
-        JOIN capability_records record USING (org, project, record_id)
-        WHERE org = $1 AND project = $2 AND version.pattern_id = pattern.pattern_id
-            AND version.number = record.latest
-            AND (record.visibility <> 'private' OR $11::text IS NULL OR record.owner = $11)
+    AND (
+        pattern.found_by IS NULL
+        OR ($12::text IS NULL AND pattern.found_by <> '{}')
+        OR $12 = ANY (pattern.found_by)
     )
 
 -- name: tools-by-id
@@ -132,7 +121,9 @@ FROM tool_schema
 WHERE org = $1 AND project = $2 AND tool_id = ANY ($3)
 
 -- name: capabilities-by-id
-SELECT *
+SELECT
+    pattern_id, name, description, parameters_schema, tools_used, usage_count, success_count,
+    success_streak, mean_duration_ms, source, code
 FROM capability
 WHERE org = $1 AND project = $2 AND listed AND pattern_id = ANY ($3)
     AND (visibility <> 'private' OR $4::text IS NULL OR owner = $4)

@@ -24,6 +24,7 @@ from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.structure import Argument
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.api.next_step import Next
 from pml_gateway.domain.api.shown_calls import ShownCall
 from pml_gateway.domain.sources.dag_source import (
     Dag,
@@ -280,7 +281,8 @@ class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
     result is that of an earlier workflow with the same capability and arguments. `degraded`:
     suggestions were found by words alone. `notices` say what the caller should change: a former
-    name of the capability, a yanked version."""
+    name of the capability, a yanked version. `next` is the way on to the result where the workflow
+    has not ended."""
 
     status: Status
     result: JsonValue = None
@@ -295,6 +297,7 @@ class ExecuteResponse(Contract):
     error: WorkflowError | None = None
     approval: ApprovalAsked | None = None
     notices: tuple[str, ...] = ()
+    next: Next | None = None
 
     def to_json(self) -> str:
         """Return the JSON of the response, without fields that were not set."""

@@ -37,7 +37,8 @@ def answer_result(
         return error_result(answer.message or answer.status)
     if answer.status == "success":
         return result_of(answer.result, structured=structured)
-    return error_result(f"{tool_id}: {_reason(answer)}", _whole(answer))
+    way_on = f"\n{answer.next.message}" if answer.next is not None else ""
+    return error_result(f"{tool_id}: {_reason(answer)}{way_on}", _whole(answer))
 
 
 def listed_capabilities(page: RecordPage) -> JsonObject:
@@ -66,10 +67,9 @@ def _whole(response: ExecuteResponse) -> JsonObject:
 def _reason(response: ExecuteResponse) -> str:
     workflow = f" (workflow {response.workflow_id})" if response.workflow_id else ""
     if response.approval is not None:
-        until = f"{response.approval.expires_at:%Y-%m-%d %H:%M %Z}"
         reasons = " ".join(response.approval.reasons)
         state = "the run is parked" if response.approval.begun else "not run yet"
-        return f"{state}: a person must approve it first{workflow}, before {until}. {reasons}"
+        return f"{state}: a person must approve it first{workflow}. {reasons}"
     if response.error is None:
         return f"{response.status}{workflow}"
     return f"{_description_of(response.error)}{workflow}"

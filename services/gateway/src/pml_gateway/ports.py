@@ -28,6 +28,7 @@ from pml_common.errors import Retryable
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.curation import CurateNames, SaveProgram
 from pml_gateway.domain.api.records import MergeSources
+from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
 from pml_gateway.domain.tool_calls.ledger import Entry
 from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
@@ -179,6 +180,15 @@ class AgentApi(Protocol):
         self, scope: Scope, principal: str, request: ExecuteRequest
     ) -> ExecuteResponse:
         """Execute a program or a capability, and wait for its end, its approval, or its time."""
+        ...
+
+    async def result(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
+        """Return the result of a workflow or of one of its tasks, or how the workflow stands.
+        Raises ResultUnavailable."""
+        ...
+
+    async def stop(self, caller: Caller, workflow_id: UUID, reason: str | None) -> ExecuteResponse:
+        """Cancel a workflow, and wait a few seconds for its end."""
         ...
 
     async def discover(self, query: Discover) -> DiscoveryPage:

@@ -165,15 +165,35 @@ class WorkflowService:
         """Receive notifications of a workflow, from before it is accepted or read."""
         return self.notifier.subscribe(scope, workflow_id)
 
-    async def wait(self, workflow: Workflow, waiter: Waiter, deadline: float) -> Workflow:
-        """Wait until a workflow has ended or waits for approval, until `deadline` (event loop time)
-        at most, or until the gateway stops; return its latest known state."""
-        while workflow.state in UNDER_WAY and (left := deadline - _now()) > 0:
+    async def wait(
+        self,
+        workflow: Workflow,
+        waiter: Waiter,
+        deadline: float,
+        *,
+        asked: UUID | None = None,
+    ) -> Workflow:
+        """Wait until a workflow has ended or waits for an approval other than `asked`, until
+        `deadline` (event loop time) at most, or until the gateway stops; return its latest known
+        state."""
+        while _goes_on(workflow, asked) and (left := deadline - _now()) > 0:
             notified = await waiter.wait(min(left, self.terms.poll_every_s))
             workflow = notified or await self._latest(workflow)
             if waiter.over:
                 break
         return workflow
+
+    async def wait_for_result(
+        self, scope: Scope, workflow_id: UUID, within_s: float
+    ) -> Workflow | None:
+        """Wait until a workflow has ended, through the approval that it waits for; return its
+        latest known state, None where there is no such workflow. Raises StorageUnavailable."""
+        with self.subscribe(scope, workflow_id) as waiter:
+            workflow = await self.read(scope, workflow_id)
+            if workflow is None:
+                return None
+            asked = workflow.approval.approval_id if workflow.approval else None
+            return await self.wait(workflow, waiter, _now() + within_s, asked=asked)
 
     async def wait_for_end(self, workflow: Workflow) -> Workflow:
         """Wait for a stored workflow for as long as the caller of its execution would."""
@@ -211,6 +231,14 @@ class WorkflowService:
         except StorageUnavailable:
             return workflow  # it is accepted: its caller waits on, or is answered `running`
         return stored or workflow
+
+
+def _goes_on(workflow: Workflow, asked: UUID | None) -> bool:
+    """Whether a workflow is under way, or waits for this approval."""
+    approval = workflow.approval
+    if workflow.state != "awaiting_approval" or approval is None:
+        return workflow.state in UNDER_WAY
+    return approval.approval_id == asked
 
 
 def no_such_workflow(scope: Scope, workflow_id: UUID) -> NotFound:

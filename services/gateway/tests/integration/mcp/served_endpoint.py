@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from uuid import UUID
 
 import httpx2
 from mcp import Client
@@ -19,6 +20,7 @@ from pml_common.http_server import serve_http
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import Forbidden
+from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.ports import Caller
@@ -75,6 +77,20 @@ class StubAgent:
         if request.code == "hold":
             await self.hold.wait()
         answer = self.answers.get("execute")
+        assert isinstance(answer, ExecuteResponse)
+        return answer
+
+    async def result(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
+        self.requests.append((caller, asked))
+        answer = self.answers["result"]
+        if isinstance(answer, Exception):
+            raise answer
+        assert isinstance(answer, ExecuteResponse)
+        return answer
+
+    async def stop(self, caller: Caller, workflow_id: UUID, reason: str | None) -> ExecuteResponse:
+        self.requests.append((caller, workflow_id, reason))
+        answer = self.answers["stop"]
         assert isinstance(answer, ExecuteResponse)
         return answer
 

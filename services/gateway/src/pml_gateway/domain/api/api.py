@@ -277,12 +277,22 @@ class TaskAnswer(Contract):
     mocked: bool = False
 
 
+class ResultPage(Contract):
+    """A part of a result as text; `offset`, `total` and `next_offset` count its characters."""
+
+    text: str
+    offset: int
+    total: int
+    next_offset: int | None = None
+
+
 class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
     result is that of an earlier workflow with the same capability and arguments. `degraded`:
     suggestions were found by words alone. `notices` say what the caller should change: a former
     name of the capability, a yanked version. `next` is the way on to the result where the workflow
-    has not ended."""
+    has not ended. `task` is the one whose result was asked for; `page` is in place of a result that
+    was asked for in parts."""
 
     status: Status
     result: JsonValue = None
@@ -298,6 +308,8 @@ class ExecuteResponse(Contract):
     approval: ApprovalAsked | None = None
     notices: tuple[str, ...] = ()
     next: Next | None = None
+    task: TaskAnswer | None = None
+    page: ResultPage | None = None
 
     def to_json(self) -> str:
         """Return the JSON of the response, without fields that were not set."""

@@ -21,6 +21,14 @@ def execute_result(response: ExecuteResponse) -> JsonObject:
     return error_result(_reason(response), whole)
 
 
+def cancel_result(response: ExecuteResponse) -> JsonObject:
+    """Build the result of `pml_cancel`: an error only where the workflow did not end as cancelled
+    and does not run."""
+    if response.error is not None and response.error.kind == "cancelled":
+        return result_of(_whole(response), structured=True)
+    return execute_result(response)
+
+
 def tool_call_result(tool: ToolDefinition, answer: ToolOutcome | ExecuteResponse) -> JsonObject:
     """Build the result of an upstream tool: its own result, or the reason why there is none. An
     ExecuteResponse means that the call was made by a program."""

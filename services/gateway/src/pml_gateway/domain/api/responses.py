@@ -124,10 +124,11 @@ def approval_subject(workflow: Workflow, approval: Approval) -> ApprovalSubject:
 def tasks_of(run: RunFinished | WorkflowParked) -> tuple[TaskAnswer, ...]:
     """Return the tool calls of a run in the order of their starts."""
     calls = sorted(run.task_results, key=lambda call: call.started_at)
-    return tuple(_task(call) for call in calls)
+    return tuple(task_answer(call) for call in calls)
 
 
-def _task(call: TaskResult) -> TaskAnswer:
+def task_answer(call: TaskResult) -> TaskAnswer:
+    """Build the entry of a tool call, with a preview of its result or error."""
     failed = call.error.message if call.error else ""
     return TaskAnswer(
         id=f"{call.node_id}.{call.occurrence}",

@@ -12,6 +12,7 @@ from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
 from libs.pml_local.tests.support.harness import eventually
+from tests.e2e.deciding import decide
 from tests.e2e.harness import Json, StackHarness
 
 pytestmark = pytest.mark.e2e
@@ -127,3 +128,48 @@ async def test_an_agent_stops_a_run(harness: StackHarness) -> None:
         stopped = answer_of(await client.call_tool("pml_cancel", arguments))
     assert "cancelled it: enough" in str(cast(Json, stopped["error"])["message"])
     await eventually(lambda: (harness.folder / "cancelled-930").exists(), within=60.0)
+
+
+async def test_the_same_call_three_times_is_one_approval_and_one_write(
+    harness: StackHarness, mode: Mode
+) -> None:
+    n = 940 if mode == "auto" else 942
+    calls = {
+        n: ("pml_execute", {"code": step(n)}),
+        n + 1: ("counting_step", {"n": n + 1}),
+    }
+    async with asyncio.timeout(120), agent(harness, mode) as client:
+        for number, (tool, arguments) in calls.items():
+            first = answer_of(await client.call_tool(tool, arguments))
+            again = answer_of(await client.call_tool(tool, arguments))
+            assert again["workflowId"] == first["workflowId"]
+            assert again["joined"] is True
+            await harness.approve(str(first["workflowId"]))
+            third = await client.call_tool(tool, arguments)
+            assert not third.is_error, third
+            assert f"step {number} done" in text_of(third)
+            assert harness.steps()[number] == 1
+            another = answer_of(await client.call_tool(tool, arguments))
+            assert another["status"] == "approval_required"
+            assert another["workflowId"] != first["workflowId"]
+        fresh = answer_of(await client.call_tool("pml_execute", {"code": step(n), "fresh": True}))
+        assert "joined" not in fresh
+
+
+async def test_a_call_joins_a_run_that_parked(harness: StackHarness) -> None:
+    code = "return await mcp.call(args.tool, { n: 946 });"
+    call = {"code": code, "args": {"tool": "counting:step"}}
+    async with asyncio.timeout(120), agent(harness) as client:
+        first = answer_of(await client.call_tool("pml_execute", call))
+        workflow = str(first["workflowId"])
+        await harness.approve(workflow)
+        joined = answer_of(await client.call_tool("pml_execute", call))
+        assert (joined["status"], joined["workflowId"]) == ("approval_required", workflow)
+        parked = cast(Json, joined["approval"])
+        person = cast(Json, cast(Json, joined["next"])["person"])
+        assert person["approve"] == f"pml approvals approve {workflow} --approval {parked['id']}"
+        decided = await decide(harness, workflow, decision="approve", approval_id=parked["id"])
+        assert decided.status_code == 200, decided.text
+        done = answer_of(await client.call_tool("pml_execute", call))
+    assert (done["status"], done["workflowId"]) == ("success", workflow)
+    assert harness.steps()[946] == 1

@@ -35,7 +35,7 @@ class Executed:
         self.requests: list[ExecuteRequest] = []
 
     async def execute(
-        self, scope: object, principal: str, request: ExecuteRequest
+        self, scope: object, principal: str, request: ExecuteRequest, side: object
     ) -> ExecuteResponse:
         self.requests.append(request)
         return ExecuteResponse(status="approval_required")

@@ -27,7 +27,15 @@ from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.workflow.cancellation import Cancel
-from pml_gateway.ports import AgentApi, AllowedTools, Caller, CallOrigin, KnownTools
+from pml_gateway.ports import (
+    HERE,
+    AgentApi,
+    AllowedTools,
+    Caller,
+    CallerSide,
+    CallOrigin,
+    KnownTools,
+)
 
 _CURATE: Final = "learn:curate"
 
@@ -46,13 +54,13 @@ class Agents(AgentApi, AllowedTools):
 
     @override
     async def execute(
-        self, scope: Scope, principal: str, request: ExecuteRequest
+        self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide = HERE
     ) -> ExecuteResponse:
         with as_api_errors():
             await wait_until_announced(
                 request, self.tools, request.timeout or self.default_timeout_s
             )
-            return await self.execution.execute(scope, principal, request)
+            return await self.execution.execute(scope, principal, request, side)
 
     @override
     async def result(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
@@ -90,7 +98,13 @@ class Agents(AgentApi, AllowedTools):
 
     @override
     async def call_tool(
-        self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
+        self,
+        scope: Scope,
+        principal: str,
+        tool_id: str,
+        args: JsonObject,
+        timeout_s: float,
+        side: CallerSide = HERE,
     ) -> ToolOutcome | ExecuteResponse:
         tool = self.tools.find(tool_id)
         if tool is None:
@@ -107,7 +121,7 @@ class Agents(AgentApi, AllowedTools):
             case "ask":
                 program = f"return await mcp.call({json.dumps(tool_id)}, args);"
                 request = ExecuteRequest(code=program, args=args, timeout=timeout_s)
-                return await self.execute(scope, principal, request)
+                return await self.execute(scope, principal, request, side)
 
     @override
     async def until_listed(self, tool: str, within_s: float) -> bool:

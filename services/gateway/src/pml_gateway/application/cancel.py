@@ -37,6 +37,7 @@ class Cancellations:
         if after is None:
             raise no_such_workflow(caller.scope, workflow_id)
         latest = await self.workflows.wait_for_end(after) if cancel.wait else after
+        await self.workflows.deliver(latest, caller.principal)
         return await self.workflows.response(latest)
 
     async def stop(self, caller: Caller, workflow_id: UUID, cancel: Cancel) -> ExecuteResponse:
@@ -46,4 +47,7 @@ class Cancellations:
         if answer.status != "running":
             return answer
         ended = await self.workflows.wait_for_result(caller.scope, workflow_id, _STOPS_WITHIN_S)
-        return answer if ended is None else await self.workflows.response(ended)
+        if ended is None:
+            return answer
+        await self.workflows.deliver(ended, caller.principal)
+        return await self.workflows.response(ended)

@@ -27,5 +27,6 @@ class Results:
             raise ResultUnavailable("unknown", f"no workflow {asked.workflow_id} in {caller.scope}")
         if asked.task_id is not None:
             return paged(task_response(found, asked.task_id, self.now(), self.ttl), asked)
+        await self.workflows.deliver(found, caller.principal)
         response = await self.workflows.response(found)
         return paged(response, asked) if response.status == "success" else response

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from pml_common.bus.errors import BusError
@@ -21,6 +22,7 @@ from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.accepted_run import acceptance_of
 from pml_gateway.domain.workflow.events import WorkflowEvent
+from pml_gateway.domain.workflow.joining import is_joinable
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.ports import CapabilityNames, LiveWorkflowStore, Notifier, Outgoing, Relay, Waiter
@@ -160,6 +162,22 @@ class WorkflowService:
         if found is not None:
             await self._settle_name(found)
         return found
+
+    async def joinable(self, scope: Scope, call_digest: str, at: datetime) -> Workflow | None:
+        """Return the workflow that a call joins, if any. Raises StorageUnavailable."""
+        found = await self.store.joinable(scope, call_digest)
+        return found if found is not None and is_joinable(found, at) else None
+
+    async def deliver(self, workflow: Workflow, principal: str) -> None:
+        """Note that the principal got this end of a workflow, if it is the caller whose calls may
+        join it. An outage is no reason to keep the answer back."""
+        is_caller = principal == workflow.requested.principal
+        if workflow.finished_at is None or workflow.approval is None or not is_caller:
+            return
+        try:
+            await self.store.deliver(workflow.scope, workflow.workflow_id)
+        except StorageUnavailable as outage:
+            log.warning("%s may be joined once more: %s", workflow.workflow_id, outage)
 
     def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
         """Receive notifications of a workflow, from before it is accepted or read."""

@@ -23,7 +23,7 @@ from pml_gateway.domain.api.errors import Forbidden
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
-from pml_gateway.ports import Caller
+from pml_gateway.ports import HERE, Caller, CallerSide
 from pml_local.ports import free_port
 
 SCOPE = Scope(org="acme", project="web")
@@ -71,7 +71,7 @@ class StubAgent:
         return (READ, *TWINS)
 
     async def execute(
-        self, scope: Scope, principal: str, request: ExecuteRequest
+        self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide = HERE
     ) -> ExecuteResponse:
         self.requests.append((scope, principal, request))
         if request.code == "hold":
@@ -112,7 +112,13 @@ class StubAgent:
         return ToolOutcome(status="ok", result={"suggestions": []})
 
     async def call_tool(
-        self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
+        self,
+        scope: Scope,
+        principal: str,
+        tool_id: str,
+        args: JsonObject,
+        timeout_s: float,
+        side: CallerSide = HERE,
     ) -> ToolOutcome | ExecuteResponse:
         self.requests.append((tool_id, args))
         answer = self.answers[tool_id]

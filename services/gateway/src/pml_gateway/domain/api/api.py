@@ -112,6 +112,11 @@ class ExecuteRequest(Request):
         default=None,
         description="Runs the request only once: the same key again returns the first response.",
     )
+    fresh: bool = Field(
+        default=False,
+        description="Ask for another run, also where the same call waits for an approval, or was "
+        "approved and its result is not fetched yet; without it this call joins that one.",
+    )
     timeout: float | None = Field(
         default=None, gt=0, description="Seconds that the program may run."
     )
@@ -292,7 +297,7 @@ class ExecuteResponse(Contract):
     suggestions were found by words alone. `notices` say what the caller should change: a former
     name of the capability, a yanked version. `next` is the way on to the result where the workflow
     has not ended. `task` is the one whose result was asked for; `page` is in place of a result that
-    was asked for in parts."""
+    was asked for in parts. `joined`: the workflow is that of an earlier, equal call."""
 
     status: Status
     result: JsonValue = None
@@ -303,6 +308,7 @@ class ExecuteResponse(Contract):
     workflow_id: UUID | None = Field(default=None, serialization_alias="workflowId")
     dry_run: bool = Field(default=False, serialization_alias="dryRun")
     cached: bool = False
+    joined: bool = False
     tasks: tuple[TaskAnswer, ...] = ()
     error: WorkflowError | None = None
     approval: ApprovalAsked | None = None

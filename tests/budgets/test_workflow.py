@@ -133,9 +133,7 @@ async def test_a_workflow_spends_no_more_than_its_budget(stack: Stack) -> None:
 
             async def run() -> Spent:
                 handled.clear()
-                answer = (
-                    await http.post("/api/execute", json={"code": CODE, "fresh": True})
-                ).json()
+                answer = (await http.post("/api/execute", json={"code": CODE})).json()
                 assert answer["status"] == "success", answer
                 await eventually(lambda: all(handled[each.durable] for each in HANDLED))
                 return await spent(session)

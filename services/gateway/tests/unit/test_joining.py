@@ -1,4 +1,4 @@
-"""Which calls may join the workflow of an earlier one, and which workflows they join."""
+"""Calls that may join the workflow of an earlier one, and the workflows that they join."""
 
 from dataclasses import replace
 

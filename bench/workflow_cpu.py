@@ -43,7 +43,7 @@ Measure = Callable[[int], Awaitable[dict[str, float]]]
 
 async def approved(http: Http) -> None:
     """Run one workflow that a person approves."""
-    answer = (await http.post("/api/execute", json={"code": CODE})).json()
+    answer = (await http.post("/api/execute", json={"code": CODE, "fresh": True})).json()
     assert answer["status"] == "approval_required", answer
     decision = {"decision": "approve", "wait": True}
     url = f"/api/workflows/{answer['workflowId']}/approval"

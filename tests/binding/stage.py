@@ -74,7 +74,7 @@ class Stage:
 
     async def execute(self, **request: object) -> Json:
         """POST /api/execute, until an approval is needed or the run ends."""
-        return _told(await self.http.post("/api/execute", json=request))
+        return _told(await self.http.post("/api/execute", json={"fresh": True, **request}))
 
     async def decide(self, workflow: str, approval: str, decision: str) -> Json:
         """Decide an approval, and wait for the next one or the end."""

@@ -136,6 +136,14 @@ def execute(
     idempotency_key: Annotated[
         str | None, typer.Option(help="Requests with the same key run the program at most once.")
     ] = None,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Ask for another run, also where the same one waits for approval, or was approved "
+            "and its result is not fetched yet.",
+        ),
+    ] = False,
     per_layer_validation: Annotated[
         bool,
         typer.Option(
@@ -169,6 +177,7 @@ def execute(
         **read_run(dag, parse_arguments(arg or [], args_json)),
         "timeout": timeout,
         "idempotency_key": idempotency_key,
+        "fresh": fresh or None,
         "per_layer_validation": per_layer_validation or None,
         "dryRun": dry_run or None,
         "dryRunMocks": None if mocks is None else read_object(mocks, "the mocks"),

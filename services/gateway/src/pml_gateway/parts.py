@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
@@ -32,6 +33,7 @@ from pml_gateway.application.execute import CapabilityExecution, Execution, Sugg
 from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.first_step import FirstStep
 from pml_gateway.application.quarantine import Acceptance
+from pml_gateway.application.results import Results
 from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.tool_calls import ToolCalls
@@ -149,9 +151,13 @@ def _use_cases(
         settings.gateway_max_timeout_s,
     )
     default_timeout_s = settings.gateway_default_timeout_s
+    results = Results(workflows, timedelta(seconds=settings.gateway_result_ttl_s), now)
+    cancellations = Cancellations(workflows, now)
     return UseCases(
-        agents=Agents(execution, query_client, tools, policy_of, default_timeout_s),
-        cancellations=Cancellations(workflows, now),
+        agents=Agents(
+            execution, query_client, tools, policy_of, default_timeout_s, results, cancellations
+        ),
+        cancellations=cancellations,
         decisions=Decisions(workflows, stores.workflows, tools, policy_of, now),
         cache=cache,
         workflows=workflows,

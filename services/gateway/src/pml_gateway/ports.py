@@ -5,11 +5,11 @@ workflows, results).
 """
 # long on purpose: the ports of one service, read beside each other
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -28,6 +28,7 @@ from pml_common.errors import Retryable
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.curation import CurateNames, SaveProgram
 from pml_gateway.domain.api.records import MergeSources
+from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
 from pml_gateway.domain.tool_calls.ledger import Entry
 from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
@@ -169,6 +170,21 @@ class Approvers(Callers, Protocol):
         ...
 
 
+async def _is_never_gone() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class CallerSide:
+    """The caller's end of a call. `is_gone` tells whether the answer would reach nobody."""
+
+    is_gone: Callable[[], Awaitable[bool]] = _is_never_gone
+
+
+HERE: Final = CallerSide()
+"""A caller who is there until the answer."""
+
+
 class AgentApi(Protocol):
     """Operations for agents, the same over every protocol; callers are identified already.
 
@@ -176,9 +192,22 @@ class AgentApi(Protocol):
     """
 
     async def execute(
-        self, scope: Scope, principal: str, request: ExecuteRequest
+        self,
+        scope: Scope,
+        principal: str,
+        request: ExecuteRequest,
+        side: CallerSide = HERE,
     ) -> ExecuteResponse:
         """Execute a program or a capability, and wait for its end, its approval, or its time."""
+        ...
+
+    async def result(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
+        """Return the result of a workflow or of one of its tasks, or how the workflow stands.
+        Raises ResultUnavailable."""
+        ...
+
+    async def stop(self, caller: Caller, workflow_id: UUID, reason: str | None) -> ExecuteResponse:
+        """Cancel a workflow, and wait a few seconds for its end."""
         ...
 
     async def discover(self, query: Discover) -> DiscoveryPage:
@@ -197,7 +226,13 @@ class AgentApi(Protocol):
         ...
 
     async def call_tool(
-        self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
+        self,
+        scope: Scope,
+        principal: str,
+        tool_id: str,
+        args: JsonObject,
+        timeout_s: float,
+        side: CallerSide = HERE,
     ) -> ToolOutcome | ExecuteResponse:
         """Call one real tool: at once where the policy allows it, as a program that waits for
         approval where it asks, never where it denies (`refused`)."""
@@ -312,6 +347,15 @@ class WorkflowStore(Protocol):
 
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """Return a workflow in its current state."""
+        ...
+
+    async def joinable(self, scope: Scope, call_digest: str) -> Workflow | None:
+        """Return the latest workflow of a call that waits for a person, or was approved and is not
+        delivered."""
+        ...
+
+    async def deliver(self, scope: Scope, workflow_id: UUID) -> None:
+        """Note that a workflow's caller has got its end: no call joins it any more."""
         ...
 
     async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:

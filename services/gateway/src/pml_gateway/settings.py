@@ -104,6 +104,11 @@ class GatewaySettings(StorageSettings):
         description="Days for which an ended workflow, its result and its key are kept; one with "
         "an approval is kept for ever.",
     )
+    gateway_result_ttl_s: float = Field(
+        default=3600.0,
+        gt=0,
+        description="Time after its end for which the results of a workflow's tasks are returned.",
+    )
     gateway_sweep_every_s: float = Field(default=1.0, gt=0)
     gateway_data_folders: Annotated[tuple[Path, ...], NoDecode] = Field(
         default=(),

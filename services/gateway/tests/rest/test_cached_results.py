@@ -108,6 +108,8 @@ async def test_pending_and_approved_workflows_are_not_cached(w: World) -> None:
     assert asked["status"] == "approval_required"
     done = await w.decide(asked["workflowId"], "approve", wait=True)
     assert done.json()["status"] == "success"
+    joined = await look(w)
+    assert (joined["joined"], joined["workflowId"]) == (True, asked["workflowId"])
     again = await look(w)
     assert again["status"] == "approval_required"
     assert again["workflowId"] != asked["workflowId"]

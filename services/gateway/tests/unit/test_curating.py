@@ -11,7 +11,9 @@ from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.agents import Agents
+from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.execute import Execution
+from pml_gateway.application.results import Results
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.entrypoints.mcp.meta_tools import PML_CURATE_CAPABILITIES
@@ -33,7 +35,7 @@ class Executed:
         self.requests: list[ExecuteRequest] = []
 
     async def execute(
-        self, scope: object, principal: str, request: ExecuteRequest
+        self, scope: object, principal: str, request: ExecuteRequest, side: object
     ) -> ExecuteResponse:
         self.requests.append(request)
         return ExecuteResponse(status="approval_required")
@@ -47,7 +49,15 @@ async def curated(
     dns = FakeDns(bus)
     await dns.start()
     tools = ToolRouter([std_servers(bus)])
-    agents = Agents(cast("Execution", executed), bus, tools, lambda _: present, 5.0)
+    agents = Agents(
+        cast("Execution", executed),
+        bus,
+        tools,
+        lambda _: present,
+        5.0,
+        cast("Results", None),
+        cast("Cancellations", None),
+    )
     result = await PML_CURATE_CAPABILITIES.call(agents, Caller(SCOPE, "mira"), args)
     return result, dns, executed
 

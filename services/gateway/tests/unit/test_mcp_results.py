@@ -11,10 +11,12 @@ from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse
 from pml_gateway.domain.api.mcp_results import execute_result, tool_call_result
+from pml_gateway.domain.api.next_step import after_running, until_approved
 
 WORKFLOW = UUID(int=7)
 PLAIN = ToolDefinition(server="fs", name="write")
 STRUCTURED = PLAIN.model_copy(update={"output_schema": {"type": "object"}})
+EXPIRES_AT = datetime(2030, 1, 2, 3, 4, tzinfo=UTC)
 WAITING = ExecuteResponse(
     status="approval_required",
     workflow_id=WORKFLOW,
@@ -25,9 +27,11 @@ WAITING = ExecuteResponse(
         calls=(),
         shown_digest="",
         whole_at="",
-        expires_at=datetime(2030, 1, 2, 3, 4, tzinfo=UTC),
+        expires_at=EXPIRES_AT,
     ),
+    next=until_approved(WORKFLOW, EXPIRES_AT, None, is_layer=False),
 )
+RUNNING = ExecuteResponse(status="running", workflow_id=WORKFLOW, next=after_running(WORKFLOW))
 
 
 def _text(result: JsonObject) -> str:
@@ -110,7 +114,10 @@ def test_a_tools_value_is_the_same_called_directly_or_by_a_program(
         (ToolOutcome(status="refused"), "refused"),
         (ExecuteResponse(status="running", workflow_id=WORKFLOW), f"running (workflow {WORKFLOW})"),
         (WAITING, "fs:write: not run yet: a person must approve it first (workflow 00000000-"),
-        (WAITING, "before 2030-01-02 03:04 UTC. fs:write changes things"),
+        (WAITING, "00000007). fs:write changes things fs:move too\nAsk a person to decide before"),
+        (WAITING, f"before 2030-01-02 03:04 UTC: `pml approvals approve {WORKFLOW}`"),
+        (WAITING, f"Call pml_get_task_result with workflow_id {WORKFLOW}."),
+        (RUNNING, f"Call pml_get_task_result with workflow_id {WORKFLOW}."),
     ],
 )
 def test_a_tool_without_a_value_gives_the_reason(

@@ -2,9 +2,12 @@
 
 import json
 from dataclasses import replace
+from typing import cast
+from uuid import UUID
 
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.trace import TaskResult
+from pml_gateway.domain.api.next_step import until_approved
 from pml_gateway.domain.api.responses import approval_asked, execute_response, tasks_of
 from pml_gateway.domain.api.shown_calls import shown_calls_of_program
 from pml_gateway.domain.api.views import approval_of, summary_of, view_of
@@ -25,7 +28,9 @@ from services.gateway.tests.support.builders import (
 )
 from services.gateway.tests.support.steps import Cause
 
+Json = dict[str, object]
 NEW = workflow()
+RESULT = {"workflow_id": str(NEW.workflow_id), "wait_s": 30}
 
 
 def after(*causes: Cause) -> Workflow:
@@ -40,13 +45,40 @@ def response_of(of: Workflow, name: str | None = None) -> dict[str, object]:
 
 
 def test_an_unfinished_workflow_is_running() -> None:
-    assert response_of(NEW) == {"status": "running", "workflowId": str(NEW.workflow_id)}
+    answer = response_of(NEW)
+    way_on = cast(Json, answer.pop("next"))
+    assert answer == {"status": "running", "workflowId": str(NEW.workflow_id)}
+    assert way_on.keys() == {"message", "call"}
+    assert way_on["call"] == {"tool": "pml_get_task_result", "arguments": RESULT}
     assert response_of(RUNNING, "fs:look") == {
         "status": "running",
         "workflowId": str(NEW.workflow_id),
+        "next": way_on,
         "capabilityId": str(analyzed(NEW).capability.capability_id),
         "capabilityName": "fs:look",
     }
+
+
+def test_a_pending_approval_says_how_the_agent_and_the_person_go_on() -> None:
+    way_on = cast(Json, response_of(after(Analyzed(analyzed(NEW, "ask"), AT)))["next"])
+    workflow_id = str(NEW.workflow_id)
+    assert way_on["call"] == {"tool": "pml_get_task_result", "arguments": RESULT}
+    assert way_on["person"] == {
+        "review": f"pml approvals show {workflow_id}",
+        "approve": f"pml approvals approve {workflow_id}",
+        "deny": f"pml approvals deny {workflow_id}",
+    }
+    assert "before 2026-11-21 10:30 UTC" in str(way_on["message"])
+
+
+def test_a_decision_on_a_parked_run_names_its_approval_and_that_on_a_layer_continues() -> None:
+    asked = until_approved(UUID(int=7), AT, UUID(int=8), is_layer=False).person
+    layer = until_approved(UUID(int=7), AT, UUID(int=8), is_layer=True).person
+    assert asked is not None
+    assert layer is not None
+    assert asked.approve == f"pml approvals approve {UUID(int=7)} --approval {UUID(int=8)}"
+    assert layer.approve == f"pml approvals continue {UUID(int=7)} --approval {UUID(int=8)}"
+    assert layer.deny == f"pml approvals abort {UUID(int=7)} --approval {UUID(int=8)}"
 
 
 def test_a_success_has_its_result_and_tasks_in_the_order_they_began() -> None:

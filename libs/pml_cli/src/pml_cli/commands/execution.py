@@ -56,6 +56,8 @@ def show_answer(out: Output, answer: Json) -> int:
         readable.insert(
             0, "[yellow]cached[/]: nothing ran; this is the result of the workflow named below"
         )
+    if answer.get("joined"):
+        readable.insert(0, "[yellow]joined[/] the workflow of an earlier, equal call")
     if answer.get("dryRun"):
         readable.insert(0, _dry_run_line(answer))
     out.show(answer, *readable)

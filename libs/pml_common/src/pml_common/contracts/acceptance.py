@@ -16,7 +16,8 @@ class WorkflowAccepted(Event):
 
     `analysis` is without what `run` has, too: the instrumented program and its capabilities.
     `idempotency_key` and `request_hash` identify the request, `due_at` is when the workflow's next
-    event is expected, `traceparent` the context of the request's trace.
+    event is expected, `traceparent` the context of the request's trace; calls with the same
+    `call_digest` may join the workflow where it comes to need a person.
     """
 
     workflow_id: UUID
@@ -27,3 +28,4 @@ class WorkflowAccepted(Event):
     request_hash: str
     due_at: AwareDatetime
     traceparent: str | None = None
+    call_digest: str | None = None

@@ -224,6 +224,15 @@ class LiveWorkflows(LiveWorkflowStore):
         return stored if ended is None else self.hear(stored, ended)
 
     @override
+    async def joinable(self, scope: Scope, call_digest: str) -> Workflow | None:
+        found = await self._store.joinable(scope, call_digest)
+        return None if found is None else await self.get(scope, found.workflow_id)
+
+    @override
+    async def deliver(self, scope: Scope, workflow_id: UUID) -> None:
+        await self._store.deliver(scope, workflow_id)
+
+    @override
     async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
         own = {key: known for key, known in self._known.items() if key[0] == scope}
         await self._add([known.workflow for known in own.values() if not known.has_row])

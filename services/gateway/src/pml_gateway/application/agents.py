@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from typing_extensions import override
 
@@ -16,14 +16,26 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.dependency_errors import as_api_errors
 from pml_gateway.application.execute import Execution
+from pml_gateway.application.results import Results
 from pml_gateway.application.server_listings import wait_until_announced, wait_until_listed
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
-from pml_gateway.ports import AgentApi, AllowedTools, Caller, CallOrigin, KnownTools
+from pml_gateway.domain.api.task_results import GetTaskResult
+from pml_gateway.domain.workflow.cancellation import Cancel
+from pml_gateway.ports import (
+    HERE,
+    AgentApi,
+    AllowedTools,
+    Caller,
+    CallerSide,
+    CallOrigin,
+    KnownTools,
+)
 
 _CURATE: Final = "learn:curate"
 
@@ -37,16 +49,28 @@ class Agents(AgentApi, AllowedTools):
     tools: KnownTools
     policy_of: Callable[[Scope], Policy]
     default_timeout_s: float
+    results: Results
+    cancellations: Cancellations
 
     @override
     async def execute(
-        self, scope: Scope, principal: str, request: ExecuteRequest
+        self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide = HERE
     ) -> ExecuteResponse:
         with as_api_errors():
             await wait_until_announced(
                 request, self.tools, request.timeout or self.default_timeout_s
             )
-            return await self.execution.execute(scope, principal, request)
+            return await self.execution.execute(scope, principal, request, side)
+
+    @override
+    async def result(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
+        with as_api_errors():
+            return await self.results.get(caller, asked)
+
+    @override
+    async def stop(self, caller: Caller, workflow_id: UUID, reason: str | None) -> ExecuteResponse:
+        with as_api_errors():
+            return await self.cancellations.stop(caller, workflow_id, Cancel(reason=reason))
 
     @override
     async def discover(self, query: Discover) -> DiscoveryPage:
@@ -74,7 +98,13 @@ class Agents(AgentApi, AllowedTools):
 
     @override
     async def call_tool(
-        self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
+        self,
+        scope: Scope,
+        principal: str,
+        tool_id: str,
+        args: JsonObject,
+        timeout_s: float,
+        side: CallerSide = HERE,
     ) -> ToolOutcome | ExecuteResponse:
         tool = self.tools.find(tool_id)
         if tool is None:
@@ -91,7 +121,7 @@ class Agents(AgentApi, AllowedTools):
             case "ask":
                 program = f"return await mcp.call({json.dumps(tool_id)}, args);"
                 request = ExecuteRequest(code=program, args=args, timeout=timeout_s)
-                return await self.execute(scope, principal, request)
+                return await self.execute(scope, principal, request, side)
 
     @override
     async def until_listed(self, tool: str, within_s: float) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
@@ -11,6 +12,8 @@ from pml_gateway.domain.workflow.cancellation import Cancel, require_open
 from pml_gateway.domain.workflow.events import Cancelled
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.ports import Caller
+
+_STOPS_WITHIN_S: Final = 10.0
 
 
 @dataclass(frozen=True)
@@ -34,4 +37,17 @@ class Cancellations:
         if after is None:
             raise no_such_workflow(caller.scope, workflow_id)
         latest = await self.workflows.wait_for_end(after) if cancel.wait else after
+        await self.workflows.deliver(latest, caller.principal)
         return await self.workflows.response(latest)
+
+    async def stop(self, caller: Caller, workflow_id: UUID, cancel: Cancel) -> ExecuteResponse:
+        """End a workflow as `cancel` does, and wait a few seconds for its executor to end its
+        run."""
+        answer = await self.cancel(caller, workflow_id, cancel)
+        if answer.status != "running":
+            return answer
+        ended = await self.workflows.wait_for_result(caller.scope, workflow_id, _STOPS_WITHIN_S)
+        if ended is None:
+            return answer
+        await self.workflows.deliver(ended, caller.principal)
+        return await self.workflows.response(ended)

@@ -14,6 +14,7 @@ from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse, mode_of, program_of
+from pml_gateway.ports import HERE, CallerSide
 
 _tracer = trace.get_tracer(__name__)
 
@@ -30,7 +31,7 @@ class CapabilityExecution:
     query_client: QueryClient
 
     async def execute(
-        self, scope: Scope, principal: str, request: ExecuteRequest
+        self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide = HERE
     ) -> ExecuteResponse:
         """Execute a capability, unless the cached result of an earlier run answers. Raises as
         `ProgramExecution.execute`, and QueryFailed."""
@@ -45,9 +46,9 @@ class CapabilityExecution:
         # In its own scope the registry knows the source; elsewhere it becomes a new behaviour.
         source = record.source if record.scope != scope else None
         program = record.code, (record.name, *record.aliases), source
-        workflow = await self.programs.execute(scope, principal, request, *program)
-        await self.cache.keep(record, request, workflow)
-        return (await self.workflows.response(workflow)).model_copy(update=told)
+        executed = await self.programs.execute(scope, principal, request, side, *program)
+        await self.cache.keep(record, request, executed.workflow)
+        return (await self.programs.response(executed)).model_copy(update=told)
 
 
 @dataclass(frozen=True)
@@ -85,22 +86,26 @@ class Execution:
     max_timeout_s: float
 
     async def execute(
-        self, scope: Scope, principal: str, request: ExecuteRequest
+        self,
+        scope: Scope,
+        principal: str,
+        request: ExecuteRequest,
+        side: CallerSide = HERE,
     ) -> ExecuteResponse:
         """Execute a request and build its response. Raises errors of the domain, the bus and
         storage."""
         with _tracer.start_as_current_span("execute"):
-            return await self._by_mode(scope, principal, request)
+            return await self._by_mode(scope, principal, request, side)
 
     async def _by_mode(
-        self, scope: Scope, principal: str, request: ExecuteRequest
+        self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide
     ) -> ExecuteResponse:
         match mode_of(request, self.max_timeout_s):
             case "suggest":
                 return await self.suggestions.suggest(scope, principal, request)
             case "by_name":
-                return await self.capabilities.execute(scope, principal, request)
+                return await self.capabilities.execute(scope, principal, request, side)
             case "direct":
                 code = program_of(request) or ""
-                workflow = await self.programs.execute(scope, principal, request, code)
-                return await self.workflows.response(workflow)
+                executed = await self.programs.execute(scope, principal, request, side, code)
+                return await self.programs.response(executed)

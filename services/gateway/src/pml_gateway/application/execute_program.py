@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from opentelemetry import propagate, trace
 
@@ -16,12 +18,32 @@ from pml_common.telemetry import vocabulary
 from pml_gateway.application.admission import Admission
 from pml_gateway.application.first_step import FirstStep
 from pml_gateway.application.workflow_service import WorkflowService
-from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.workflow.acceptance import IncomingRequest, Terms, accepted
+from pml_gateway.domain.workflow.joining import may_join
 from pml_gateway.domain.workflow.turns import Party
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import Rules
+from pml_gateway.ports import CallerSide
+
+
+class Executed(NamedTuple):
+    """The workflow of an execution; `joined`: an earlier call began it."""
+
+    workflow: Workflow
+    joined: bool = False
+
+
+class Joining:
+    """One at a time among calls that may join each other, in this process."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[tuple[Scope, str], asyncio.Lock] = WeakValueDictionary()
+
+    def of(self, scope: Scope, call_digest: str) -> asyncio.Lock:
+        """Return the lock of the calls with this digest."""
+        return self._locks.setdefault((scope, call_digest), asyncio.Lock())
 
 
 @dataclass(frozen=True)
@@ -38,18 +60,21 @@ class ProgramExecution:
     rules: Rules
     now: Callable[[], datetime]
     require_ready: Callable[[], Awaitable[None]]
+    joining: Joining = field(default_factory=Joining)
 
     async def execute(
         self,
         scope: Scope,
         principal: str,
         request: ExecuteRequest,
+        side: CallerSide,
         code: str,
         known_as: tuple[str, ...] = (),
         source: CapabilitySource | None = None,
-    ) -> Workflow:
-        """Accept `code` once its turn comes, and wait for its end or its approval, for as long as
-        it may run and a margin. Raises Busy, Conflict, errors of the bus and of storage."""
+    ) -> Executed:
+        """Accept `code` once its turn comes, or join the workflow of the same call, and wait for
+        its end or its approval, for as long as it may run and a margin. Raises Busy, Conflict,
+        errors of the bus and of storage."""
         await self.require_ready()
         key = request.idempotency_key or uuid4().hex
         workflow_id = ids.workflow_id(scope, key)
@@ -59,7 +84,6 @@ class ProgramExecution:
         with self.workflows.subscribe(scope, workflow_id) as waiter:
             turn = self.admission.turn(party, workflow_id, patience_s, is_new=is_new)
             async with turn as admitted:
-                trace.get_current_span().set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
                 asked = IncomingRequest(
                     scope=scope,
                     principal=principal,
@@ -73,16 +97,55 @@ class ProgramExecution:
                     traceparent=_traceparent(),
                 )
                 new = accepted(asked, self.terms, self.rules)
-                admitted.workflow = stored = await self._stored(new, is_new=is_new)
-                _require_same_request(stored, new)
-                admitted.workflow = latest = await self.workflows.wait(stored, waiter, deadline)
-                _require_same_request(latest, new)
-                return latest
+                executed = await self._stored(new, is_new=is_new, fresh=request.fresh)
+                _annotate(executed.workflow)
+                if not executed.joined:
+                    admitted.workflow = stored = executed.workflow
+                    _require_same_request(stored, new)
+                    admitted.workflow = latest = await self.workflows.wait(stored, waiter, deadline)
+                    _require_same_request(latest, new)
+                    executed = Executed(latest)
+        if executed.joined:
+            executed = Executed(await self._until(executed.workflow, deadline), joined=True)
+        await self._deliver(executed.workflow, side)
+        return executed
 
-    async def _stored(self, new: Workflow, *, is_new: bool) -> Workflow:
-        """Return the workflow that has the key, or store the new one after its first step."""
+    async def response(self, executed: Executed) -> ExecuteResponse:
+        """Build the response for an execution's current state."""
+        answer = await self.workflows.response(executed.workflow)
+        return answer.model_copy(update={"joined": True}) if executed.joined else answer
+
+    async def _stored(self, new: Workflow, *, is_new: bool, fresh: bool) -> Executed:
+        """Return the workflow that has the key, or that the same call began before, or store the
+        new one after its first step."""
         known = None if is_new else await self.workflows.known(new.scope, new.workflow_id)
-        return known or await self.workflows.accept(await self.first_step.of(new))
+        if known is not None:
+            return Executed(known)
+        step = await self.first_step.of(new)
+        digest = step[0].call_digest
+        if fresh or digest is None or not may_join(step[0]):
+            return Executed(await self.workflows.accept(step))
+        async with self.joining.of(new.scope, digest):
+            earlier = await self.workflows.joinable(new.scope, digest, self.now())
+            if earlier is not None:
+                return Executed(earlier, joined=True)
+            return Executed(await self.workflows.accept(step))
+
+    async def _until(self, joined: Workflow, deadline: float) -> Workflow:
+        """Wait for a workflow that another call began."""
+        with self.workflows.subscribe(joined.scope, joined.workflow_id) as waiter:
+            latest = await self.workflows.known(joined.scope, joined.workflow_id)
+            return await self.workflows.wait(latest or joined, waiter, deadline)
+
+    async def _deliver(self, workflow: Workflow, side: CallerSide) -> None:
+        if workflow.approval is None or workflow.finished_at is None:
+            return
+        if not await side.is_gone():
+            await self.workflows.deliver(workflow, workflow.requested.principal)
+
+
+def _annotate(workflow: Workflow) -> None:
+    trace.get_current_span().set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
 
 
 def _require_same_request(stored: Workflow, new: Workflow) -> None:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from pml_common.bus.errors import BusError
@@ -21,6 +22,7 @@ from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.accepted_run import acceptance_of
 from pml_gateway.domain.workflow.events import WorkflowEvent
+from pml_gateway.domain.workflow.joining import is_joinable
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.ports import CapabilityNames, LiveWorkflowStore, Notifier, Outgoing, Relay, Waiter
@@ -161,19 +163,55 @@ class WorkflowService:
             await self._settle_name(found)
         return found
 
+    async def joinable(self, scope: Scope, call_digest: str, at: datetime) -> Workflow | None:
+        """Return the workflow that a call joins, if any. Raises StorageUnavailable."""
+        found = await self.store.joinable(scope, call_digest)
+        return found if found is not None and is_joinable(found, at) else None
+
+    async def deliver(self, workflow: Workflow, principal: str) -> None:
+        """Note that the principal got this end of a workflow, if it is the caller whose calls may
+        join it. An outage is no reason to keep the answer back."""
+        is_caller = principal == workflow.requested.principal
+        if workflow.finished_at is None or workflow.approval is None or not is_caller:
+            return
+        try:
+            await self.store.deliver(workflow.scope, workflow.workflow_id)
+        except StorageUnavailable as outage:
+            log.warning("%s may be joined once more: %s", workflow.workflow_id, outage)
+
     def subscribe(self, scope: Scope, workflow_id: UUID) -> AbstractContextManager[Waiter]:
         """Receive notifications of a workflow, from before it is accepted or read."""
         return self.notifier.subscribe(scope, workflow_id)
 
-    async def wait(self, workflow: Workflow, waiter: Waiter, deadline: float) -> Workflow:
-        """Wait until a workflow has ended or waits for approval, until `deadline` (event loop time)
-        at most, or until the gateway stops; return its latest known state."""
-        while workflow.state in UNDER_WAY and (left := deadline - _now()) > 0:
+    async def wait(
+        self,
+        workflow: Workflow,
+        waiter: Waiter,
+        deadline: float,
+        *,
+        asked: UUID | None = None,
+    ) -> Workflow:
+        """Wait until a workflow has ended or waits for an approval other than `asked`, until
+        `deadline` (event loop time) at most, or until the gateway stops; return its latest known
+        state."""
+        while _goes_on(workflow, asked) and (left := deadline - _now()) > 0:
             notified = await waiter.wait(min(left, self.terms.poll_every_s))
             workflow = notified or await self._latest(workflow)
             if waiter.over:
                 break
         return workflow
+
+    async def wait_for_result(
+        self, scope: Scope, workflow_id: UUID, within_s: float
+    ) -> Workflow | None:
+        """Wait until a workflow has ended, through the approval that it waits for; return its
+        latest known state, None where there is no such workflow. Raises StorageUnavailable."""
+        with self.subscribe(scope, workflow_id) as waiter:
+            workflow = await self.read(scope, workflow_id)
+            if workflow is None:
+                return None
+            asked = workflow.approval.approval_id if workflow.approval else None
+            return await self.wait(workflow, waiter, _now() + within_s, asked=asked)
 
     async def wait_for_end(self, workflow: Workflow) -> Workflow:
         """Wait for a stored workflow for as long as the caller of its execution would."""
@@ -211,6 +249,14 @@ class WorkflowService:
         except StorageUnavailable:
             return workflow  # it is accepted: its caller waits on, or is answered `running`
         return stored or workflow
+
+
+def _goes_on(workflow: Workflow, asked: UUID | None) -> bool:
+    """Whether a workflow is under way, or waits for this approval."""
+    approval = workflow.approval
+    if workflow.state != "awaiting_approval" or approval is None:
+        return workflow.state in UNDER_WAY
+    return approval.approval_id == asked
 
 
 def no_such_workflow(scope: Scope, workflow_id: UUID) -> NotFound:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from uuid import UUID
 
 import httpx2
 from mcp import Client
@@ -19,9 +20,10 @@ from pml_common.http_server import serve_http
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import Forbidden
+from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
-from pml_gateway.ports import Caller
+from pml_gateway.ports import HERE, Caller, CallerSide
 from pml_local.ports import free_port
 
 SCOPE = Scope(org="acme", project="web")
@@ -69,12 +71,26 @@ class StubAgent:
         return (READ, *TWINS)
 
     async def execute(
-        self, scope: Scope, principal: str, request: ExecuteRequest
+        self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide = HERE
     ) -> ExecuteResponse:
         self.requests.append((scope, principal, request))
         if request.code == "hold":
             await self.hold.wait()
         answer = self.answers.get("execute")
+        assert isinstance(answer, ExecuteResponse)
+        return answer
+
+    async def result(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
+        self.requests.append((caller, asked))
+        answer = self.answers["result"]
+        if isinstance(answer, Exception):
+            raise answer
+        assert isinstance(answer, ExecuteResponse)
+        return answer
+
+    async def stop(self, caller: Caller, workflow_id: UUID, reason: str | None) -> ExecuteResponse:
+        self.requests.append((caller, workflow_id, reason))
+        answer = self.answers["stop"]
         assert isinstance(answer, ExecuteResponse)
         return answer
 
@@ -96,7 +112,13 @@ class StubAgent:
         return ToolOutcome(status="ok", result={"suggestions": []})
 
     async def call_tool(
-        self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
+        self,
+        scope: Scope,
+        principal: str,
+        tool_id: str,
+        args: JsonObject,
+        timeout_s: float,
+        side: CallerSide = HERE,
     ) -> ToolOutcome | ExecuteResponse:
         self.requests.append((tool_id, args))
         answer = self.answers[tool_id]

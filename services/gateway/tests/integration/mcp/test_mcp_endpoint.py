@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Mapping
+from typing import Literal
 from uuid import UUID
 
 import httpx2
@@ -19,7 +20,9 @@ from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
-from pml_gateway.domain.api.errors import Unavailable
+from pml_gateway.domain.api.errors import ResultUnavailable, Unavailable
+from pml_gateway.domain.api.task_results import GetTaskResult
+from pml_gateway.ports import Caller
 from services.gateway.tests.integration.mcp.served_endpoint import (
     OUTPUT,
     SCOPE,
@@ -286,3 +289,42 @@ async def _post(
     accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     async with httpx2.AsyncClient() as http:
         return await http.post(mcp.url, content=body, headers={**accept, **(headers or {})})
+
+
+@pytest.mark.parametrize("kind", ["unknown", "not_yet", "expired"])
+async def test_results_that_cannot_be_returned_are_different_errors(
+    mcp: ServedEndpoint, mode: str, kind: Literal["unknown", "not_yet", "expired"]
+) -> None:
+    mcp.agent.answers["result"] = ResultUnavailable(kind, "why")
+    async with mcp.client(mode) as client:
+        asked = {"workflow_id": str(WORKFLOW), "task_id": "n1.0", "wait_s": 5}
+        result = await client.call_tool("pml_get_task_result", asked)
+    assert mcp.agent.requests == [(Caller(SCOPE, "ada"), GetTaskResult.model_validate(asked))]
+    assert result.is_error
+    assert _text(result) == "why"
+    assert result.structured_content == {"error": {"kind": kind, "message": "why"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_error"),
+    [
+        (WorkflowError(kind="cancelled", message="ada cancelled it"), False),
+        (WorkflowError(kind="timeout", message="too slow"), True),
+        (None, False),
+    ],
+)
+async def test_a_workflow_is_cancelled_by_its_id(
+    mcp: ServedEndpoint, mode: str, answer: WorkflowError | None, is_error: bool
+) -> None:
+    mcp.agent.answers["stop"] = (
+        ExecuteResponse(status="running", workflow_id=WORKFLOW)
+        if answer is None
+        else ExecuteResponse(status="error", workflow_id=WORKFLOW, error=answer)
+    )
+    async with mcp.client(mode) as client:
+        asked = {"workflow_id": str(WORKFLOW), "reason": "enough"}
+        result = await client.call_tool("pml_cancel", asked)
+    assert mcp.agent.requests == [(Caller(SCOPE, "ada"), WORKFLOW, "enough")]
+    assert result.is_error is is_error
+    assert result.structured_content is not None
+    assert result.structured_content["workflowId"] == str(WORKFLOW)

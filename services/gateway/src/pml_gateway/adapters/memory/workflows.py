@@ -41,6 +41,7 @@ class MemoryOutbox(Outbox):
 class MemoryWorkflowStore(WorkflowStore):
     def __init__(self) -> None:
         self.outbox = MemoryOutbox()
+        self._delivered: set[tuple[Scope, UUID]] = set()
         self.kept: dict[tuple[Scope, UUID], Workflow] = {}
         self._handled: dict[tuple[UUID, str], Sequence[Message]] = {}
 
@@ -106,6 +107,23 @@ class MemoryWorkflowStore(WorkflowStore):
     @override
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         return self.kept.get((scope, workflow_id))
+
+    @override
+    async def joinable(self, scope: Scope, call_digest: str) -> Workflow | None:
+        found = [
+            each
+            for (owner, workflow_id), each in self.kept.items()
+            if owner == scope
+            and each.call_digest == call_digest
+            and (owner, workflow_id) not in self._delivered
+            and each.approval is not None
+            and (each.state == "awaiting_approval" or each.approval.outcome == "approved")
+        ]
+        return max(found, key=lambda each: each.requested.requested_at, default=None)
+
+    @override
+    async def deliver(self, scope: Scope, workflow_id: UUID) -> None:
+        self._delivered.add((scope, workflow_id))
 
     @override
     async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:

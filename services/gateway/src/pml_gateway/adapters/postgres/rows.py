@@ -52,6 +52,7 @@ def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
         timeout_s=row["timeout_s"],
         due_at=row["due_at"],
         traceparent=row["traceparent"],
+        call_digest=row["call_digest"],
         state=row["state"],
         analysis=from_json(ExecutionAnalyzed, row["analysis"]),
         approval=approval,

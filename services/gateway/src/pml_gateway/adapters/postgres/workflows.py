@@ -213,6 +213,23 @@ class PostgresWorkflowStore(WorkflowStore):
         return None if row is None else workflow_now(row)
 
     @override
+    async def joinable(self, scope: Scope, call_digest: str) -> Workflow | None:
+        return await with_deadline(self._joinable(scope, call_digest), self._patience_s)
+
+    async def _joinable(self, scope: Scope, call_digest: str) -> Workflow | None:
+        async with connection(self._pool) as conn:
+            row = await conn.fetchrow(_SQL["find-joinable"], *scope_columns(scope), call_digest)
+        return None if row is None else workflow_now(row)
+
+    @override
+    async def deliver(self, scope: Scope, workflow_id: UUID) -> None:
+        await with_deadline(self._deliver(scope, workflow_id), self._patience_s)
+
+    async def _deliver(self, scope: Scope, workflow_id: UUID) -> None:
+        async with connection(self._pool) as conn:
+            await conn.execute(_SQL["deliver-workflow"], *scope_columns(scope), workflow_id)
+
+    @override
     async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
         return await with_deadline(self._page(scope, limit, offset), self._patience_s)
 
@@ -255,6 +272,7 @@ def _columns_of_new(workflow: Workflow) -> tuple[object, ...]:
         workflow.traceparent,
         requested.model_dump_json(),
         requested.requested_at,
+        workflow.call_digest,
     )
 
 

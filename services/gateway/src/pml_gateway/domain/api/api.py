@@ -24,6 +24,7 @@ from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.structure import Argument
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.api.next_step import Next
 from pml_gateway.domain.api.shown_calls import ShownCall
 from pml_gateway.domain.sources.dag_source import (
     Dag,
@@ -110,6 +111,11 @@ class ExecuteRequest(Request):
     idempotency_key: IdempotencyKey | None = Field(
         default=None,
         description="Runs the request only once: the same key again returns the first response.",
+    )
+    fresh: bool = Field(
+        default=False,
+        description="Ask for another run, also where the same call waits for an approval, or was "
+        "approved and its result is not fetched yet; without it this call joins that one.",
     )
     timeout: float | None = Field(
         default=None, gt=0, description="Seconds that the program may run."
@@ -276,11 +282,22 @@ class TaskAnswer(Contract):
     mocked: bool = False
 
 
+class ResultPage(Contract):
+    """A part of a result as text; `offset`, `total` and `next_offset` count its characters."""
+
+    text: str
+    offset: int
+    total: int
+    next_offset: int | None = None
+
+
 class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
     result is that of an earlier workflow with the same capability and arguments. `degraded`:
     suggestions were found by words alone. `notices` say what the caller should change: a former
-    name of the capability, a yanked version."""
+    name of the capability, a yanked version. `next` is the way on to the result where the workflow
+    has not ended. `task` is the one whose result was asked for; `page` is in place of a result that
+    was asked for in parts. `joined`: the workflow is that of an earlier, equal call."""
 
     status: Status
     result: JsonValue = None
@@ -291,10 +308,14 @@ class ExecuteResponse(Contract):
     workflow_id: UUID | None = Field(default=None, serialization_alias="workflowId")
     dry_run: bool = Field(default=False, serialization_alias="dryRun")
     cached: bool = False
+    joined: bool = False
     tasks: tuple[TaskAnswer, ...] = ()
     error: WorkflowError | None = None
     approval: ApprovalAsked | None = None
     notices: tuple[str, ...] = ()
+    next: Next | None = None
+    task: TaskAnswer | None = None
+    page: ResultPage | None = None
 
     def to_json(self) -> str:
         """Return the JSON of the response, without fields that were not set."""

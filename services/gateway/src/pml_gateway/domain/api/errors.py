@@ -1,5 +1,7 @@
 """Errors of requests; each message tells the sender what to do."""
 
+from typing import Literal
+
 
 class InvalidRequest(Exception):
     """A field of a request is invalid; `field` is its dotted name, None where the message says
@@ -12,6 +14,15 @@ class InvalidRequest(Exception):
 
 class NotFound(Exception):
     """Not found in the caller's scope."""
+
+
+class ResultUnavailable(Exception):
+    """A result cannot be returned: there is none of this name (`unknown`), it is not known yet
+    (`not_yet`), or it is no longer kept (`expired`)."""
+
+    def __init__(self, kind: Literal["unknown", "not_yet", "expired"], message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class Conflict(Exception):

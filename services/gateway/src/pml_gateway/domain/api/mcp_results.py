@@ -21,6 +21,14 @@ def execute_result(response: ExecuteResponse) -> JsonObject:
     return error_result(_reason(response), whole)
 
 
+def cancel_result(response: ExecuteResponse) -> JsonObject:
+    """Build the result of `pml_cancel`: an error only where the workflow did not end as cancelled
+    and does not run."""
+    if response.error is not None and response.error.kind == "cancelled":
+        return result_of(_whole(response), structured=True)
+    return execute_result(response)
+
+
 def tool_call_result(tool: ToolDefinition, answer: ToolOutcome | ExecuteResponse) -> JsonObject:
     """Build the result of an upstream tool: its own result, or the reason why there is none. An
     ExecuteResponse means that the call was made by a program."""
@@ -37,7 +45,8 @@ def answer_result(
         return error_result(answer.message or answer.status)
     if answer.status == "success":
         return result_of(answer.result, structured=structured)
-    return error_result(f"{tool_id}: {_reason(answer)}", _whole(answer))
+    way_on = f"\n{answer.next.message}" if answer.next is not None else ""
+    return error_result(f"{tool_id}: {_reason(answer)}{way_on}", _whole(answer))
 
 
 def listed_capabilities(page: RecordPage) -> JsonObject:
@@ -66,10 +75,9 @@ def _whole(response: ExecuteResponse) -> JsonObject:
 def _reason(response: ExecuteResponse) -> str:
     workflow = f" (workflow {response.workflow_id})" if response.workflow_id else ""
     if response.approval is not None:
-        until = f"{response.approval.expires_at:%Y-%m-%d %H:%M %Z}"
         reasons = " ".join(response.approval.reasons)
         state = "the run is parked" if response.approval.begun else "not run yet"
-        return f"{state}: a person must approve it first{workflow}, before {until}. {reasons}"
+        return f"{state}: a person must approve it first{workflow}. {reasons}"
     if response.error is None:
         return f"{response.status}{workflow}"
     return f"{_description_of(response.error)}{workflow}"

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse, Status, TaskAnswer
+from pml_gateway.domain.api.next_step import Next, after_running, until_approved
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.workflow import layers, parking
 from pml_gateway.domain.workflow.preview import PREVIEW_LENGTH, preview
@@ -41,7 +42,8 @@ def execute_response(workflow: Workflow, capability_name: str | None) -> Execute
         response["capability_name"] = capability_name
     match workflow:
         case Workflow(state="awaiting_approval", approval=Approval() as approval):
-            response["approval"] = approval_asked(workflow, approval)
+            asked = approval_asked(workflow, approval)
+            response |= {"approval": asked, "next": _next(workflow, approval, asked)}
             response |= _tasks_before(approval.parked)
         case Workflow(state="succeeded", run=RunFinished() as run):
             response |= {"result": run.result, "tasks": tasks_of(run)}
@@ -51,8 +53,18 @@ def execute_response(workflow: Workflow, capability_name: str | None) -> Execute
             response["error"] = workflow.error
             response |= _tasks_before(workflow.parked)
         case _:
-            pass
+            response["next"] = after_running(workflow.workflow_id)
     return ExecuteResponse.model_validate(response, by_name=True)
+
+
+def _next(workflow: Workflow, approval: Approval, asked: ApprovalAsked) -> Next:
+    """Return the way on from a pending approval."""
+    return until_approved(
+        workflow.workflow_id,
+        approval.expires_at,
+        approval.approval_id if asked.begun else None,
+        is_layer=asked.layer is not None,
+    )
 
 
 def _tasks_before(parked: WorkflowParked | None) -> dict[str, object]:
@@ -112,10 +124,11 @@ def approval_subject(workflow: Workflow, approval: Approval) -> ApprovalSubject:
 def tasks_of(run: RunFinished | WorkflowParked) -> tuple[TaskAnswer, ...]:
     """Return the tool calls of a run in the order of their starts."""
     calls = sorted(run.task_results, key=lambda call: call.started_at)
-    return tuple(_task(call) for call in calls)
+    return tuple(task_answer(call) for call in calls)
 
 
-def _task(call: TaskResult) -> TaskAnswer:
+def task_answer(call: TaskResult) -> TaskAnswer:
+    """Build the entry of a tool call, with a preview of its result or error."""
     failed = call.error.message if call.error else ""
     return TaskAnswer(
         id=f"{call.node_id}.{call.occurrence}",

@@ -9,6 +9,7 @@ from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.source import CapabilitySource, FromDag, FromTool
 from pml_gateway.domain.api.api import ExecuteRequest, dry_run_of, request_hash, validated_layers
+from pml_gateway.domain.workflow.joining import call_digest
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import Rules
 
@@ -74,6 +75,7 @@ def accepted(incoming: IncomingRequest, terms: Terms, rules: Rules) -> Workflow:
         timeout_s=request.timeout or terms.default_timeout_s,
         due_at=incoming.at + rules.patience,
         traceparent=incoming.traceparent,
+        call_digest=call_digest(requested) if request.idempotency_key is None else None,
     )
 
 

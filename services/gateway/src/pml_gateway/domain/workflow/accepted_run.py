@@ -35,6 +35,7 @@ def acceptance_of(workflow: Workflow, effects: Sequence[Message]) -> WorkflowAcc
         request_hash=workflow.request_hash,
         due_at=workflow.due_at,
         traceparent=workflow.traceparent,
+        call_digest=workflow.call_digest,
     )
 
 
@@ -49,6 +50,7 @@ def accepted_workflow(accepted: WorkflowAccepted) -> Workflow:
         timeout_s=run.timeout_s,
         due_at=accepted.due_at,
         traceparent=accepted.traceparent,
+        call_digest=accepted.call_digest,
         state="running",
         analysis=accepted.analysis.model_copy(update=in_run),
         grant=run.grant,

@@ -57,7 +57,7 @@ class Workflow:
 
     `request_hash` tells whether a repeated request is the same; `grant` is that of its run; `error`
     is why it failed without a run, or why its run is being cancelled; by `due_at` the next event is
-    expected.
+    expected. Calls with the same `call_digest` may join it; None: none may.
     """
 
     requested: ExecutionRequested
@@ -66,6 +66,7 @@ class Workflow:
     timeout_s: float
     due_at: datetime | None
     traceparent: str | None = None
+    call_digest: str | None = None
     state: State = "requested"
     analysis: ExecutionAnalyzed | None = None
     approval: Approval | None = None

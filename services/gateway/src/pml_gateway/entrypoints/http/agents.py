@@ -17,7 +17,7 @@ from pml_gateway.entrypoints.http.routing import (
     api_router,
     server_span,
 )
-from pml_gateway.ports import AgentApi, Caller
+from pml_gateway.ports import AgentApi, Caller, CallerSide
 
 
 class DiscoverRequest(ApiRequest):
@@ -50,7 +50,8 @@ def execute_routes(agents: AgentApi, caller_of: CallerOf) -> APIRouter:
         (`running`). The workflow continues if the caller disconnects.
         """
         with server_span(request, "/api/execute") as span:
-            answer = await agents.execute(caller.scope, caller.principal, body)
+            side = CallerSide(is_gone=request.is_disconnected)
+            answer = await agents.execute(caller.scope, caller.principal, body, side)
             if answer.workflow_id is not None:
                 span.set_attribute(vocabulary.WORKFLOW_ID, str(answer.workflow_id))
         return Response(answer.to_json(), media_type="application/json")

@@ -48,6 +48,7 @@ def workflow_routes(
         found = await service.read(caller.scope, workflow_id)
         if found is None:
             raise no_such_workflow(caller.scope, workflow_id)
+        await service.deliver(found, caller.principal)
         return view_of(found)
 
     @router.get(

@@ -1,5 +1,5 @@
-"""The tools that PML itself offers over MCP: `pml_execute`, `pml_discover`,
-`pml_list_capabilities` and `pml_curate_capabilities`.
+"""The tools that PML itself offers over MCP: `pml_execute`, `pml_get_task_result`, `pml_cancel`,
+`pml_discover`, `pml_list_capabilities` and `pml_curate_capabilities`.
 
 To add one, write its arguments model, its handler and its MetaTool here, and list it in META_TOOLS.
 """
@@ -7,21 +7,29 @@ To add one, write its arguments model, its handler and its MetaTool here, and li
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar
+from uuid import UUID
 
 from mcp_types import Tool, ToolAnnotations
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from pml_common.contracts.dns import Cursor, Glob, QueryRecords
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteRequest, Intent, Request
 from pml_gateway.domain.api.curation import CurateNames
-from pml_gateway.domain.api.errors import InvalidRequest
+from pml_gateway.domain.api.errors import InvalidRequest, ResultUnavailable
 from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.input_schema import input_schema
-from pml_gateway.domain.api.mcp_results import answer_result, execute_result, listed_capabilities
-from pml_gateway.domain.tool_calls.tool_result import result_of
+from pml_gateway.domain.api.mcp_results import (
+    answer_result,
+    cancel_result,
+    execute_result,
+    listed_capabilities,
+)
+from pml_gateway.domain.api.next_step import RESULT_TOOL
+from pml_gateway.domain.api.task_results import GetTaskResult
+from pml_gateway.domain.tool_calls.tool_result import error_result, result_of
 from pml_gateway.ports import AgentApi, Caller
 
 M = TypeVar("M", bound=BaseModel)
@@ -78,13 +86,65 @@ access to the outside: no imports, network or files.
 
 The whole program is analyzed before anything runs. Status `approval_required` means that a person
 must approve first: nothing has run yet or, with `approval.begun`, the run is parked at a tool call
-or, with `approval.layer`, between two layers of a dag. `error` says what failed and where.
+or, with `approval.layer`, between two layers of a dag. There, and after `running`, `next` says how
+to get the result: do not send the program again. `error` says what failed and where.
 A program that succeeds is stored as a capability, under `name` if given, and can be found by its
 `intent`. With `cached` nothing ran: the result is that of an earlier workflow with the same
 capability and arguments.""",
     annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True),
     arguments=ExecuteRequest,
     handler=_execute,
+)
+
+
+async def _get_task_result(agent: AgentApi, caller: Caller, asked: GetTaskResult) -> JsonObject:
+    try:
+        return execute_result(await agent.result(caller, asked))
+    except ResultUnavailable as error:
+        return error_result(str(error), {"error": {"kind": error.kind, "message": str(error)}})
+
+
+PML_GET_TASK_RESULT: Final = MetaTool(
+    name=RESULT_TOOL,
+    title="Get a result",
+    description="""\
+Get the result of a workflow that pml_execute or a tool began, or, with `task_id`, the whole result
+of one of its `tasks`, of which answers show the first 240 characters.
+
+Call it after an answer `approval_required` or `running`, with `wait_s`: it waits for the person's
+decision and for the end. A long result comes in pages of text: ask again with `next_offset` as
+`offset`. Errors: `unknown` (no such workflow or task), `not_yet` (the task has no result yet),
+`expired` (results of tasks are kept for a time; a workflow's own stays).""",
+    annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    arguments=GetTaskResult,
+    handler=_get_task_result,
+)
+
+
+class CancelArguments(Request):
+    """Arguments of `pml_cancel`."""
+
+    workflow_id: UUID = Field(description="`workflowId` of an answer.")
+    reason: Annotated[str, StringConstraints(max_length=2000)] | None = Field(
+        default=None, description="Why, in a sentence; it becomes part of the workflow's error."
+    )
+
+
+async def _cancel(agent: AgentApi, caller: Caller, asked: CancelArguments) -> JsonObject:
+    return cancel_result(await agent.stop(caller, asked.workflow_id, asked.reason))
+
+
+PML_CANCEL: Final = MetaTool(
+    name="pml_cancel",
+    title="Cancel a workflow",
+    description="""\
+Cancel a workflow that runs or waits for approval. The answer tells which calls it had made, and
+which of them have an unknown outcome.""",
+    annotations=ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    ),
+    arguments=CancelArguments,
+    handler=_cancel,
 )
 
 
@@ -200,6 +260,13 @@ makes one of them.""",
 
 META_TOOLS: Final[Mapping[str, MetaTool[Any]]] = {
     tool.name: tool
-    for tool in (PML_EXECUTE, PML_DISCOVER, PML_LIST_CAPABILITIES, PML_CURATE_CAPABILITIES)
+    for tool in (
+        PML_EXECUTE,
+        PML_DISCOVER,
+        PML_LIST_CAPABILITIES,
+        PML_CURATE_CAPABILITIES,
+        PML_GET_TASK_RESULT,
+        PML_CANCEL,
+    )
 }
 """All of them by name, in the order in which they are listed."""

@@ -5,23 +5,24 @@ WITH accepted AS (
     INSERT INTO workflow (
         org, project, workflow_id, state, analysis, capability_id, approval_id, run, result, error,
         due_at, finished_at, granted, idempotency_key, request_hash, timeout_s, traceparent,
-        requested, created_at
+        requested, created_at, call_digest
     )
     VALUES (
-        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+        $20
     )
     ON CONFLICT DO NOTHING
     RETURNING org, project, workflow_id, approval_id, traceparent
 ), asked AS (
     INSERT INTO approval (org, project, workflow_id, approval_id, requested_at, expires_at)
-    SELECT org, project, workflow_id, approval_id, $20, $21
+    SELECT org, project, workflow_id, approval_id, $21, $22
     FROM accepted
     WHERE approval_id IS NOT NULL
 ), told AS (
     INSERT INTO outbox (message_id, org, project, message, content, traceparent, due_at)
     SELECT effect.message_id, org, project, effect.message, effect.content, traceparent,
-        now() + $25::interval
-    FROM accepted, unnest($22::uuid[], $23::text[], $24::json[]) AS effect(message_id, message, content)
+        now() + $26::interval
+    FROM accepted, unnest($23::uuid[], $24::text[], $25::json[]) AS effect(message_id, message, content)
 )
 SELECT workflow_id FROM accepted
 
@@ -30,13 +31,14 @@ SELECT workflow_id FROM accepted
 INSERT INTO workflow (
     org, project, workflow_id, state, analysis, capability_id, approval_id, run, result, error,
     due_at, finished_at, granted, idempotency_key, request_hash, timeout_s, traceparent,
-    requested, created_at
+    requested, created_at, call_digest
 )
 SELECT *
 FROM unnest(
     $1::text[], $2::text[], $3::uuid[], $4::text[], $5::json[], $6::uuid[], $7::uuid[], $8::json[],
     $9::json[], $10::json[], $11::timestamptz[], $12::timestamptz[], $13::json[], $14::text[],
-    $15::text[], $16::double precision[], $17::text[], $18::json[], $19::timestamptz[]
+    $15::text[], $16::double precision[], $17::text[], $18::json[], $19::timestamptz[],
+    $20::text[]
 )
 ON CONFLICT DO NOTHING
 RETURNING org, project, workflow_id
@@ -50,6 +52,20 @@ WHERE org = $1 AND project = $2 AND workflow_id = $3
 SELECT *
 FROM workflow_now
 WHERE org = $1 AND project = $2 AND idempotency_key = $3
+
+-- name: find-joinable
+-- The latest workflow of a call that a person was asked about and whose result is not delivered.
+SELECT *
+FROM workflow_now
+WHERE org = $1 AND project = $2 AND call_digest = $3 AND approval_id IS NOT NULL
+    AND delivered_at IS NULL AND (state = 'awaiting_approval' OR outcome = 'approved')
+ORDER BY created_at DESC
+LIMIT 1
+
+-- name: deliver-workflow
+UPDATE workflow
+SET delivered_at = now()
+WHERE org = $1 AND project = $2 AND workflow_id = $3 AND delivered_at IS NULL
 
 -- name: get-workflow-and-facts
 -- The workflow, and what the handling of a message stated if it was handled.

@@ -75,7 +75,9 @@ async def open_streams(
     """Open streams to one server; its child process, if any, has ended when the context exits."""
     if isinstance(server, StdioServer):
         async with stderr_log(name, state.note_output) as errlog, AsyncExitStack() as stack:
-            child = child_streams(server, environment, errlog, MAX_RESULT_BYTES, state.note_fault)
+            child = child_streams(
+                name, server, environment, errlog, MAX_RESULT_BYTES, state.note_fault
+            )
             try:
                 reads, writes = await stack.enter_async_context(child)
             except OSError as error:  # on uvloop it does not name the command

@@ -150,7 +150,7 @@ def _use_cases(
     )
     default_timeout_s = settings.gateway_default_timeout_s
     return UseCases(
-        agents=Agents(execution, query_client, tools, policy_of, default_timeout_s),
+        agents=Agents(execution, query_client, tools, policy_of, default_timeout_s, now),
         cancellations=Cancellations(workflows, now),
         decisions=Decisions(workflows, stores.workflows, tools, policy_of, now),
         cache=cache,

@@ -155,7 +155,14 @@ def _use_cases(
     cancellations = Cancellations(workflows, now)
     return UseCases(
         agents=Agents(
-            execution, query_client, tools, policy_of, default_timeout_s, results, cancellations
+            execution,
+            query_client,
+            tools,
+            policy_of,
+            default_timeout_s,
+            results,
+            cancellations,
+            now,
         ),
         cancellations=cancellations,
         decisions=Decisions(workflows, stores.workflows, tools, policy_of, now),

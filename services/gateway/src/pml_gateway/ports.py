@@ -153,6 +153,15 @@ class AllowedTools(Protocol):
         """Explain why a tool with this id or listed name is not offered; None for others."""
         ...
 
+    def absent_server_of(self, tool: str) -> str | None:
+        """Explain why the configured server that a tool of this name may belong to has listed no
+        tools; None where there is no such server."""
+        ...
+
+    async def is_capability(self, caller: Caller, name: str) -> bool:
+        """Whether the caller can call a capability by this name. Raises Unavailable."""
+        ...
+
 
 class Callers(Protocol):
     """Identifies callers by their credentials."""

@@ -208,6 +208,12 @@ class Late:
     def withheld(self, tool: str) -> str | None:
         return None
 
+    def absent_server_of(self, tool: str) -> str | None:
+        return "fs has failed"
+
+    async def is_capability(self, caller: Caller, name: str) -> bool:
+        return False
+
     async def call_tool(
         self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
     ) -> ToolOutcome:

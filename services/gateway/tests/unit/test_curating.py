@@ -18,7 +18,7 @@ from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.entrypoints.mcp.meta_tools import PML_CURATE_CAPABILITIES
 from pml_gateway.ports import Caller
-from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.builders import AT, SCOPE
 from services.gateway.tests.support.dns import FakeDns, example
 from services.gateway.tests.support.std import std_servers
 
@@ -57,6 +57,7 @@ async def curated(
         5.0,
         cast("Results", None),
         cast("Cancellations", None),
+        lambda: AT,
     )
     result = await PML_CURATE_CAPABILITIES.call(agents, Caller(SCOPE, "mira"), args)
     return result, dns, executed

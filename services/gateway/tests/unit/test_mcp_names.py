@@ -5,7 +5,12 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_gateway.domain.api.mcp_names import MAX_NAME, listed_names
+from pml_gateway.domain.api.mcp_names import (
+    MAX_NAME,
+    how_to_call_capability,
+    how_to_call_tool,
+    listed_names,
+)
 
 VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 SIMILAR = st.text(alphabet="ab_-:.é", min_size=1, max_size=4)
@@ -67,3 +72,20 @@ def test_no_name_passes_to_another_tool_when_others_come(old: set[str], new: set
     after = {name: tool_id for tool_id, name in listed_names(old | new).items()}
     for name in before.keys() & after.keys():
         assert before[name] == after[name]
+
+
+def test_names_of_programs_are_explained() -> None:
+    listed = {"fs:read": "fs_read", "web:read": "web_read"}
+    both = how_to_call_tool("read", listed)
+    assert both == (
+        "no tool 'read': call fs_read (inside pml_execute: `await mcp.call(\"fs:read\", {…})`) or "
+        'web_read (inside pml_execute: `await mcp.call("web:read", {…})`)'
+    )
+    one = how_to_call_tool("mcp.web.read", listed)
+    assert one is not None
+    assert "fs_read" not in one
+    assert how_to_call_tool("write", listed) is None
+    assert how_to_call_capability("cap:my-fs:tidy", "my-fs:tidy") == (
+        "no tool 'cap:my-fs:tidy': it is a capability. Run it with pml_execute {\"capability\": "
+        '"my-fs:tidy", "args": {}}, or inside a program with `await capabilities.my_fs_tidy({…})`'
+    )

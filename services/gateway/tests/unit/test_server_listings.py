@@ -2,16 +2,24 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
+from typing import Literal
 
 import pytest
 
-from pml_common.contracts.error import WorkflowError
-from pml_gateway.application.server_listings import absent_servers, wait_until_announced
+from pml_common.contracts.structure import NO_SERVER, NO_TOOLS, Diagnostic
+from pml_gateway.application.server_listings import (
+    absent_server_of,
+    absent_servers,
+    wait_until_announced,
+)
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.servers.named_servers import named_in, with_absent
 from services.gateway.tests.support.builders import rejected, workflow
 from services.gateway.tests.support.harness import READY, FakeServers
 
+Severity = Literal["error", "warning"]
+RejectionKind = Literal["syntax", "rejected"]
 COMING = replace(READY, state="connecting", tools=0, announced=False)
 LISTED = replace(READY, announced=False)
 FAILED = replace(READY, state="failed", tools=0, error="cannot start it", announced=False)
@@ -31,17 +39,37 @@ def test_a_server_is_named_by_its_whole_name(program: str, names: list[str]) -> 
     assert named_in(program, ["fs", "my-fs"]) == names
 
 
-def test_only_programs_that_were_understood_are_told_of_absent_servers() -> None:
-    error, fact = (
-        WorkflowError(kind="rejected", message="There is no server."),
-        rejected(workflow()),
+def _diagnostics(*messages: str, severity: Severity = "error") -> tuple[Diagnostic, ...]:
+    return tuple(
+        Diagnostic(severity=severity, message=message, line=1, column=1) for message in messages
     )
-    assert with_absent(error, fact, []) == error
-    syntax = fact.model_copy(update={"kind": "syntax"})
-    assert with_absent(error, syntax, ["fs is away"]) == error
-    unknown = fact.model_copy(update={"kind": "rejected"})
-    told = with_absent(error, unknown, ["fs is away"])
-    assert told.message == "There is no server. fs is away"
+
+
+def _told(kind: RejectionKind, *found: Diagnostic) -> list[str]:
+    rejection = rejected(workflow()).model_copy(update={"kind": kind, "diagnostics": found})
+    return [one.message for one in with_absent(rejection, {"fs": "fs is away"}).diagnostics]
+
+
+def test_an_absent_server_is_explained_in_place_of_there_is_no_server() -> None:
+    found = _diagnostics(f'{NO_SERVER} "fs". Did you mean ls?', f'{NO_SERVER} "fsx". No.')
+    assert _told("rejected", *found) == ["fs is away.", f'{NO_SERVER} "fsx". No.']
+    assert _told("rejected", *_diagnostics(f"fs:read cannot be called: {NO_TOOLS}")) == [
+        "fs is away."
+    ]
+
+
+def test_an_absent_server_is_explained_behind_another_error() -> None:
+    warning = _diagnostics("Unused.", severity="warning")
+    assert _told("rejected", *warning, *_diagnostics("No such tool.", "Nor that.")) == [
+        "Unused.",
+        "No such tool. fs is away",
+        "Nor that.",
+    ]
+
+
+def test_only_programs_that_were_understood_are_told_of_absent_servers() -> None:
+    assert _told("syntax", *_diagnostics("Expected ;.")) == ["Expected ;."]
+    assert _told("rejected", *_diagnostics("Unused.", severity="warning")) == ["Unused."]
 
 
 @pytest.mark.parametrize("stands", [COMING, LISTED])
@@ -74,9 +102,22 @@ async def test_a_request_that_is_not_accepted_is_not_held_up() -> None:
 
 
 def test_servers_that_told_no_tools_are_named_with_the_reason() -> None:
-    servers = FakeServers(stands={"fs": FAILED, "git": COMING, "web": READY})
-    program = "await mcp.fs.a(); await mcp.git.b(); await mcp.web.c();"
-    assert absent_servers(program, servers) == [
-        "MCP server fs is not connected: cannot start it",
-        "MCP server git is not connected: connecting",
-    ]
+    odd = replace(READY, tools=0, warnings=("get: set aside, no",))
+    lost = replace(COMING, error="it closed the connection")
+    stands = {"fs": FAILED, "git": COMING, "web": READY, "odd": odd, "lost": lost}
+    servers = FakeServers(stands=stands)
+    program = "await mcp.fs.a(); await mcp.git.b(); await mcp.web.c(); mcp.odd.d(); mcp.lost.e();"
+    again = "Its tools are not known yet; try again in a moment"
+    told = {
+        "fs": "MCP server fs is configured, but failed: cannot start it. The gateway keeps trying; "
+        "check that it runs and that its entry is right, then try again",
+        "git": f"MCP server git is configured and still connecting, for 3 s. {again}",
+        "odd": "MCP server odd is connected, but lists no tool that can be used: "
+        "get: set aside, no",
+        "lost": "MCP server lost is configured and still connecting, for 3 s after: it closed the "
+        f"connection. {again}",
+    }
+    now = READY.since + timedelta(seconds=3)
+    assert absent_servers(program, servers, now) == told
+    assert absent_server_of("git_log", servers, now) == told["git"]
+    assert absent_server_of("web_get", servers, now) is None

@@ -9,14 +9,10 @@ from pml_analysis.structure.calls import CAPABILITY_SERVER, CallSite
 from pml_analysis.text.confusables import confusable_character, imitated_name
 from pml_analysis.text.problems import Problem
 from pml_common.contracts.capability import CapabilityDescription
-from pml_common.contracts.structure import CapabilityNode, Node, TaskNode
+from pml_common.contracts.structure import NO_SERVER, NO_TOOLS, CapabilityNode, Node, TaskNode
 from pml_common.contracts.tool import QuarantinedTool, ToolDefinition
 from pml_common.provides.json_schema import ANYTHING, Described, described
 
-NO_TOOLS: Final = (
-    "no tools are connected. Name MCP servers in the mcpServers file that the gateway reads, "
-    "in the form that MCP clients use, and start it again."
-)
 _MAX_NAME: Final = 100
 _MAX_NAMES: Final = 8
 
@@ -155,7 +151,7 @@ class Toolbox:
         if known is None:
             near = self._same_tool_elsewhere(tool) + self._alike(server, tool)
             hint = did_you_mean(near) or f"Connected: {_listed(self._servers)}."
-            return f"There is no server {quoted(server)}{_confusable(server)}. {hint}"
+            return f"{NO_SERVER} {quoted(server)}{_confusable(server)}. {hint}"
         near = [f"{server}:{name}" for name in _close(tool, known)]
         hint = did_you_mean(near + self._same_tool_elsewhere(tool)) or (
             f"It has: {_listed(known)}."

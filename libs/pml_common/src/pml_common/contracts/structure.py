@@ -1,6 +1,6 @@
 """Static structure: the possible behaviour of a program as a graph (A2-A6)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AliasChoices, Field, JsonValue
 
@@ -201,6 +201,16 @@ class DynamicCall(Contract):
     expression: str
     line: int = Field(ge=1)
     column: int = Field(ge=1)
+
+
+NO_TOOLS: Final = (
+    "no tools are connected. Name MCP servers in the mcpServers file that the gateway reads, "
+    "in the form that MCP clients use, and start it again."
+)
+"""How the message of a diagnostic ends where no tool of any server is known."""
+
+NO_SERVER: Final = "There is no server"
+"""How the message of a diagnostic begins that says so; the server's name in quotes follows."""
 
 
 class Diagnostic(Contract):

@@ -3,27 +3,33 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid4
 
 from typing_extensions import override
 
+from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.dns import QueryRecords, RecordPage
 from pml_common.contracts.gateway import ToolOutcome
-from pml_common.contracts.registry import Discover, DiscoveryPage
+from pml_common.contracts.registry import Discover, DiscoveryPage, ResolveCapability
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.dependency_errors import as_api_errors
 from pml_gateway.application.execute import Execution
 from pml_gateway.application.results import Results
-from pml_gateway.application.server_listings import wait_until_announced, wait_until_listed
+from pml_gateway.application.server_listings import (
+    absent_server_of,
+    wait_until_announced,
+    wait_until_listed,
+)
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.curation import CurateNames
-from pml_gateway.domain.api.errors import NotFound
+from pml_gateway.domain.api.errors import Conflict, InvalidRequest, NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.workflow.cancellation import Cancel
@@ -51,6 +57,7 @@ class Agents(AgentApi, AllowedTools):
     default_timeout_s: float
     results: Results
     cancellations: Cancellations
+    now: Callable[[], datetime]
 
     @override
     async def execute(
@@ -130,6 +137,20 @@ class Agents(AgentApi, AllowedTools):
     @override
     def withheld(self, tool: str) -> str | None:
         return self.tools.withheld(tool)
+
+    @override
+    def absent_server_of(self, tool: str) -> str | None:
+        return absent_server_of(tool, self.tools, self.now())
+
+    @override
+    async def is_capability(self, caller: Caller, name: str) -> bool:
+        query = ResolveCapability(scope=caller.scope, principal=caller.principal, reference=name)
+        try:
+            with as_api_errors():
+                await self.query_client.request(catalog.RESOLVE_CAPABILITY, query)
+        except (NotFound, Conflict, InvalidRequest, QueryFailed):
+            return False
+        return True
 
     @override
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:

@@ -53,5 +53,5 @@ class Rulings:
     def on_rejection(self, rejection: AnalysisRejected, workflow: Workflow) -> NotAnalyzed:
         """Build the event of a rejection, which says why servers that the program names are
         absent."""
-        absent = tuple(absent_servers(workflow.requested.code, self.tools))
+        absent = absent_servers(workflow.requested.code, self.tools, self.now())
         return NotAnalyzed(rejection, self.now(), absent)

@@ -1,7 +1,8 @@
 """Waits for MCP servers that have not listed their tools since this process began."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Final
 
 from pml_common.bus.errors import Retryable
@@ -75,15 +76,39 @@ def never_listed(tools: ToolServers, tool_id: str) -> tuple[str, ServerStatus] |
     return name, server
 
 
-def absent_servers(program: str, tools: ToolServers) -> list[str]:
-    """Explain, for each server that a program names and that never listed its tools, why."""
-    absent = {
-        name: server.error or server.state
-        for name, server in tools.status().items()
-        if server.state != "ready" and not server.tools
-    }
-    named = named_in(program, absent)
-    return [f"MCP server {name} is not connected: {absent[name]}" for name in named]
+def absent_servers(program: str, tools: ToolServers, now: datetime) -> Mapping[str, str]:
+    """Explain, for each server that a program names and that has listed no tools, why."""
+    absent = {name: server for name, server in tools.status().items() if not server.tools}
+    return {name: why_absent(name, absent[name], now) for name in named_in(program, absent)}
+
+
+def absent_server_of(tool: str, tools: ToolServers, now: datetime) -> str | None:
+    """Explain why the server that a tool of this name may belong to has listed no tools; None
+    where there is no such server."""
+    for name, server in tools.status().items():
+        if not server.tools and may_be_of(tool, name):
+            return why_absent(name, server, now)
+    return None
+
+
+def why_absent(name: str, server: ServerStatus, now: datetime) -> str:
+    """Explain why a configured server has listed no tools, and what to do."""
+    seconds = max(0.0, (now - server.since).total_seconds())
+    match server.state:
+        case "connecting":
+            before = f" after: {server.error}" if server.error else ""
+            return (
+                f"MCP server {name} is configured and still connecting, for {seconds:.0f} s"
+                f"{before}. Its tools are not known yet; try again in a moment"
+            )
+        case "failed":
+            return (
+                f"MCP server {name} is configured, but failed: {server.error}. The gateway keeps "
+                "trying; check that it runs and that its entry is right, then try again"
+            )
+        case "ready":
+            left_out = f": {'; '.join(server.warnings)}" if server.warnings else ""
+            return f"MCP server {name} is connected, but lists no tool that can be used{left_out}"
 
 
 def _unannounced(tools: ToolServers) -> list[str]:

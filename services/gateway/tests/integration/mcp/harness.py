@@ -1,12 +1,15 @@
 """Upstream MCP servers for tests, and a pool connected to them."""
 
 import asyncio
+import json
 import socket
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.tool import ToolDefinition
@@ -18,6 +21,7 @@ from pml_local.ports import free_port
 from services.gateway.tests.support.builders import AT, SCOPE
 
 PROGRAM = Path(__file__).parent / "server_program.py"
+RAW_PROGRAM = Path(__file__).parent / "raw_program.py"
 QUICK = Limits(connect_timeout_s=20.0, retry_delays_s=(0.05, 0.2), stable_s=0.0)
 
 
@@ -40,6 +44,17 @@ class ServerHarness:
         """Configure a server that runs as a child process."""
         args = (str(PROGRAM), "--log", str(self.log), *flags)
         return StdioServer(command=sys.executable, args=args, env=dict(env or {}), trust="hints")
+
+    def raw(
+        self,
+        tools: Sequence[JsonValue],
+        lines: Mapping[str, Sequence[str]] | None = None,
+        version: str = "2025-11-25",
+    ) -> StdioServer:
+        """Configure a server that lists these `tools`, and answers calls with these `lines`."""
+        told = self.log.with_name("raw.json")
+        told.write_text(json.dumps({"version": version, "tools": tools, "lines": lines or {}}))
+        return StdioServer(command=sys.executable, args=(str(RAW_PROGRAM), str(told)))
 
     @asynccontextmanager
     async def http(

@@ -64,6 +64,12 @@ class StubAgent:
     def withheld(self, tool: str) -> str | None:
         return None
 
+    def absent_server_of(self, tool: str) -> str | None:
+        return "MCP server web is configured, but failed" if tool.startswith("web") else None
+
+    async def is_capability(self, caller: Caller, name: str) -> bool:
+        return name == "fs:tidy"
+
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
         assert scope == SCOPE
         if self.outage is not None:

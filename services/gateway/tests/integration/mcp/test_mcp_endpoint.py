@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from mcp import MCPError
 from mcp.client.subscriptions import ServerEvent
-from mcp_types import CallToolResult, TextContent
+from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable, QueryFailed
@@ -148,17 +148,40 @@ async def test_discovery_asks_the_registry(mcp: ServedEndpoint, mode: str) -> No
         ("pml_execute", {"cod": "x"}, "cod is invalid: unknown field"),
         ("pml_discover", {}, "intent is invalid: Field required"),
         ("pml_discover", {"intent": "x", "filter": {"minScore": 2}}, "filter.minScore is invalid"),
-        ("fs_raed", {}, "no tool 'fs_raed'; did you mean fs_read"),
-        ("git:log", {}, "no tool 'git:log'"),
+        ("web_get", {}, "no tool 'web_get' is known: MCP server web is configured, but failed"),
     ],
 )
-async def test_invalid_arguments_and_names_are_explained(
+async def test_invalid_arguments_and_absent_servers_are_explained(
     mcp: ServedEndpoint, mode: str, name: str, arguments: JsonObject, words: str
 ) -> None:
     async with mcp.client(mode) as client:
         result = await client.call_tool(name, arguments)
         assert result.is_error
         assert words in _text(result)
+
+
+READ_CALL = """fs_read (inside pml_execute: `await mcp.call("fs:read", {…})`)"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("fs_raed", "no tool 'fs_raed'; did you mean fs_read"),
+        ("git:log", "no tool 'git:log'"),
+        ("read", f"no tool 'read': call {READ_CALL}"),
+        ("mcp.fs.read", f"no tool 'mcp.fs.read': call {READ_CALL}"),
+        ("fs:tidy", 'pml_execute {"capability": "fs:tidy", "args": {}}'),
+        ("cap:fs:tidy", "`await capabilities.fs_tidy({…})`"),
+    ],
+)
+async def test_an_unknown_tool_is_an_error_of_the_request_that_says_how_to_call(
+    mcp: ServedEndpoint, mode: str, name: str, words: str
+) -> None:
+    async with mcp.client(mode) as client:
+        with pytest.raises(MCPError) as refused:
+            await client.call_tool(name, {})
+    assert refused.value.code == INVALID_PARAMS
+    assert words in str(refused.value)
 
 
 @pytest.mark.parametrize(

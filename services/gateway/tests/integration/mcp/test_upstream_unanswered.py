@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
+from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -95,3 +96,52 @@ async def test_a_call_that_a_server_rejects_is_a_tool_error(
     ):
         outcome = await pool.call("web:count", {"key": "once"}, 20)
     assert outcome.status == "tool_error"
+
+
+TOOLS: list[JsonValue] = [
+    {"name": name, "inputSchema": {"type": "object"}} for name in ("odd", "fine", "chatty")
+]
+FINE = (
+    '{"jsonrpc":"2.0","id":$ID,"result":'
+    '{"content":[{"type":"text","text":"fine"}],"resultType":"complete"}}'
+)
+UNREADABLE = {
+    "a lone surrogate": FINE.replace('"fine"', '"\\ud800"'),
+    "a lone surrogate, the id last": (
+        '{"result":{"content":[{"type":"text","text":"\\ud800"}]},"id":$ID,"jsonrpc":"2.0"}'
+    ),
+    "bytes that are not UTF-8": FINE.replace("fine", "\udcff"),
+    "half of a message": FINE[:60],
+    "a result that is no object": '{"jsonrpc":"2.0","id":$ID,"result":5}',
+    "broken, the id last": '{"jsonrpc":"2.0","result":{"content":[,]},"id":$ID}',
+}
+
+
+@pytest.mark.parametrize("line", UNREADABLE)
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_a_line_that_cannot_be_read_fails_its_call_at_once(
+    harness: ServerHarness, line: str, version: str
+) -> None:
+    server = harness.raw(TOOLS, {"odd": [UNREADABLE[line]], "fine": [FINE]}, version)
+    async with connected({"raw": server}) as pool:
+        outcome = await pool.call("raw:odd", {}, 600)
+        again = await pool.call("raw:fine", {}, 20)
+    assert outcome.status == "unknown"
+    message = str(outcome.message)
+    assert message.startswith("its answer is no JSON-RPC message: ")
+    assert message.endswith(": the call was sent, and it is unknown whether it took effect")
+    assert again.result == "fine"
+
+
+async def test_lines_that_answer_no_call_are_skipped_and_logged(
+    harness: ServerHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    noise = ["Server is up", '{"id": 77, "result": 5}', '["id", $ID]', "", '{"level": "\\ud800"}']
+    server = harness.raw(TOOLS, {"chatty": [*noise, *["more"] * 20, FINE]})
+    async with connected({"raw": server}) as pool:
+        outcome = await pool.call("raw:chatty", {}, 20)
+    assert outcome.result == "fine"
+    skipped = [told for told in caplog.messages if told.startswith("raw: skipped a line")]
+    assert skipped[0] == "raw: skipped a line that is no message: 'Server is up'"
+    assert len(skipped) == 10
+    assert skipped[-1].endswith("'more' (further ones are not logged)")

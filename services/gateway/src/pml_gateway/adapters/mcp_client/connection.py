@@ -16,6 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.mcp_client.listings import set_aside_of
 from pml_gateway.adapters.mcp_client.transport import TransportState, open_streams
 from pml_gateway.domain.api.mcp_tools import definitions_of
 from pml_gateway.domain.servers.server_config import ServerConfig
@@ -107,6 +108,7 @@ class UpstreamConnection:
         timeout = self._limits.connect_timeout_s
         with anyio.CancelScope(deadline=anyio.current_time() + timeout) as connecting:
             async with self._session as client:
+                self.transport.version = client.protocol_version
                 await self._list_admitted(client)
                 connecting.deadline = math.inf
                 self.client = client
@@ -230,9 +232,9 @@ class UpstreamConnection:
 
     async def _list(self, client: Client) -> tuple[ToolDefinition, ...]:
         """List the tools; twice at first if `_meta` may differ between listings."""
-        listed = await self._pages(client)
+        listed, aside = await self._pages(client)
         if self._listed is None and has_meta(listed):
-            self._listed, listed = listed, await self._pages(client)
+            self._listed, (listed, aside) = listed, await self._pages(client)
         self._unstable |= unstable_keys(self._listed or (), listed)
         self._listed = listed
         tools, faults = definitions_of(
@@ -242,7 +244,7 @@ class UpstreamConnection:
             f"{tool}: _meta {key!r} differs between listings, so it is not part of the definition"
             for tool, key in sorted(self._unstable)
         )
-        self._warn((*faults, *left_out))
+        self._warn((*aside, *faults, *left_out))
         return tools
 
     def _warn(self, warnings: tuple[str, ...]) -> None:
@@ -251,20 +253,23 @@ class UpstreamConnection:
                 log.warning("%s: %s", self._name, warning)
         self.warnings = warnings
 
-    async def _pages(self, client: Client) -> Sequence[JsonObject]:
+    async def _pages(self, client: Client) -> tuple[Sequence[JsonObject], Sequence[str]]:
+        """Return all listed tools, and for each malformed one why it is set aside."""
         if client.server_capabilities.tools is None:
-            return ()
+            return (), ()
         listed: list[JsonObject] = []
+        aside: list[str] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
             page = await client.list_tools(cursor=cursor)
             listed += [tool.model_dump(mode="json", by_alias=True) for tool in page.tools]
+            aside += set_aside_of(page)
             cursor = page.next_cursor
             if cursor is None:
                 break
         else:
             log.warning("%s lists more than %d pages of tools: cut", self._name, _MAX_PAGES)
-        return listed
+        return listed, aside
 
 
 def _can_subscribe(client: Client) -> bool:

@@ -16,8 +16,10 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from pml_gateway.adapters.mcp_client.lines import LineBuffer, LineTooLong
+from pml_gateway.adapters.mcp_client.unreadable import answer_to
 from pml_gateway.domain.servers.server_config import StdioServer, child_environment
 
 log = logging.getLogger(__name__)
@@ -29,11 +31,15 @@ _FLUSH_S: Final = 0.5
 _GRACE_S: Final = 2.0
 """Time for a server to exit once its stdin is closed; again between SIGTERM and SIGKILL."""
 _POLL_S: Final = 0.01
+_SKIPPED_LOGGED: Final = 10
+"""Lines of one connection that are logged because they are no messages."""
+_SKIPPED_SHOWN: Final = 200
 _GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
 @asynccontextmanager
 async def child_streams(
+    name: str,
     server: StdioServer,
     environment: Mapping[str, str],
     errlog: TextIO,
@@ -55,7 +61,7 @@ async def child_streams(
     # No await until the task group is entered: cancelled in between, the process would be left.
     inbound, reads = anyio.create_memory_object_stream[_Inbound](0)
     writes, outbound = anyio.create_memory_object_stream[SessionMessage](0)
-    pipes = _Pipes(process, inbound, outbound, longest_line, failed)
+    pipes = _Pipes(name, process, inbound, outbound, longest_line, failed)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pipes.read)
         tasks.start_soon(pipes.write)
@@ -77,6 +83,7 @@ class _Pipes:
 
     def __init__(
         self,
+        name: str,
         process: anyio.abc.Process,
         inbound: MemoryObjectSendStream[_Inbound],
         outbound: MemoryObjectReceiveStream[SessionMessage],
@@ -85,6 +92,7 @@ class _Pipes:
     ) -> None:
         assert process.stdin is not None  # noqa: S101 - started with pipes
         assert process.stdout is not None  # noqa: S101
+        self._name = name
         self._process = process
         self._stdin = process.stdin
         self._stdout = process.stdout
@@ -93,6 +101,8 @@ class _Pipes:
         self._lines = LineBuffer(longest_line)
         self._failed = failed
         self._faulty = False
+        self._waiting: set[mcp_types.RequestId] = set()
+        self._skipped = 0
         self.flushed = anyio.Event()
 
     async def read(self) -> None:
@@ -108,18 +118,44 @@ class _Pipes:
         try:
             async for piece in self._stdout:
                 for line in self._lines.feed(piece):
-                    await self._inbound.send(_message(line))
+                    message = self._message(line)
+                    if message is not None:
+                        await self._inbound.send(SessionMessage(message))
         except LineTooLong as error:
             self._faulty = True
             self._failed(str(error))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return  # the session is gone
 
+    def _message(self, line: bytes) -> mcp_types.JSONRPCMessage | None:
+        """Return the message in a line; an error where the line answers a request and cannot be
+        read, None where it answers none."""
+        try:
+            message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValidationError as fault:
+            message = answer_to(line, fault, self._waiting)
+            if message is None:
+                self._skip(line)
+        if isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
+            self._waiting.discard(message.id or "")
+        return message
+
+    def _skip(self, line: bytes) -> None:
+        """Log a line that is no message; a server that writes many has them logged up to a
+        limit."""
+        self._skipped += bool(line.strip())
+        if line.strip() and self._skipped <= _SKIPPED_LOGGED:
+            shown = line[:_SKIPPED_SHOWN].decode(errors="backslashreplace")
+            more = " (further ones are not logged)" if self._skipped == _SKIPPED_LOGGED else ""
+            log.warning("%s: skipped a line that is no message: %r%s", self._name, shown, more)
+
     async def write(self) -> None:
         """Write each message of the session as a line; a broken pipe ends the session."""
         try:
             async with self._outbound:
                 async for sent in self._outbound:
+                    if isinstance(sent.message, mcp_types.JSONRPCRequest):
+                        self._waiting.add(sent.message.id)
                     text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await self._stdin.send(text.encode() + b"\n")
         except _GONE:
@@ -146,14 +182,6 @@ class _Pipes:
             while self._process.returncode is None:  # noqa: ASYNC110 - there is no event for it
                 await anyio.sleep(_POLL_S)
         return self._process.returncode is not None
-
-
-def _message(line: bytes) -> _Inbound:
-    try:
-        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        log.debug("a line is not a message: %s", error)
-        return error
 
 
 async def _close(stream: anyio.abc.AsyncResource) -> None:

@@ -15,6 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED
 
 from pml_common.contracts.tool import JsonObject
+from pml_gateway.adapters.mcp_client.listings import with_usable_tools
 from pml_gateway.adapters.mcp_client.stderr import stderr_log
 from pml_gateway.adapters.mcp_client.stdio import child_streams
 from pml_gateway.adapters.mcp_client.streams import ReadStream, WriteStream
@@ -48,11 +49,12 @@ Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessa
 @dataclass
 class TransportState:
     """Observed state of a connection's transport: whether it ended, the last output of the server,
-    and the server's fault that ended it."""
+    and the server's fault that ended it. `version` is the protocol's, once it is agreed on."""
 
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     last_output: str = ""
     fault: str = ""
+    version: str = ""
 
     def note_output(self, text: str) -> None:
         """Store output that may explain the end."""
@@ -73,14 +75,16 @@ async def open_streams(
     """Open streams to one server; its child process, if any, has ended when the context exits."""
     if isinstance(server, StdioServer):
         async with stderr_log(name, state.note_output) as errlog, AsyncExitStack() as stack:
-            child = child_streams(server, environment, errlog, MAX_RESULT_BYTES, state.note_fault)
+            child = child_streams(
+                name, server, environment, errlog, MAX_RESULT_BYTES, state.note_fault
+            )
             try:
                 reads, writes = await stack.enter_async_context(child)
             except OSError as error:  # on uvloop it does not name the command
                 error.filename = error.filename or server.command
                 raise
             errlog.close()
-            yield _ObservedStream(reads, state.ended), writes
+            yield _ObservedStream(reads, state), writes
         return
     # Every call has its own deadline, so reading needs none.
     timeout = httpx2.Timeout(_HTTP_CONNECT_S, read=None)
@@ -91,16 +95,18 @@ async def open_streams(
             server.url, http_client=http, max_sse_event_size=MAX_RESULT_BYTES
         ) as (reads, writes),
     ):
-        yield _ObservedStream(reads, state.ended), writes
+        yield _ObservedStream(reads, state), writes
 
 
 class _ObservedStream:
-    """A read stream that sets `ended` when its reader leaves it: the SDK's session does not report
-    that."""
+    """A read stream that sets `ended` when its reader leaves it, which the SDK's session does not
+    report, and that sets malformed tools of a listing aside."""
 
-    def __init__(self, reads: ReadStream[SessionMessage | Exception], ended: asyncio.Event) -> None:
+    def __init__(
+        self, reads: ReadStream[SessionMessage | Exception], state: TransportState
+    ) -> None:
         self._reads = reads
-        self._ended = ended
+        self._state = state
 
     @property
     def last_context(self) -> object:
@@ -108,7 +114,7 @@ class _ObservedStream:
         return getattr(self._reads, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        return await self._reads.receive()
+        return self._checked(await self._reads.receive())
 
     async def aclose(self) -> None:
         await self._reads.aclose()
@@ -117,7 +123,7 @@ class _ObservedStream:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return await self._reads.__anext__()
+        return self._checked(await self._reads.__anext__())
 
     async def __aenter__(self) -> Self:
         await self._reads.__aenter__()
@@ -129,8 +135,13 @@ class _ObservedStream:
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> bool | None:
-        self._ended.set()
+        self._state.ended.set()
         return await self._reads.__aexit__(exc_type, exc_val, exc_tb)
+
+    def _checked(self, received: SessionMessage | Exception) -> SessionMessage | Exception:
+        if isinstance(received, SessionMessage) and self._state.version:
+            return with_usable_tools(received, self._state.version)
+        return received
 
 
 class _HttpClient(httpx2.AsyncClient):

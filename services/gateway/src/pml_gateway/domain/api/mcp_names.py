@@ -1,11 +1,13 @@
 """Tool names that MCP clients accept: `[A-Za-z0-9_-]{1,64}`."""
 
 import hashlib
+import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 MAX_NAME = 64
+_MOST_NAMED = 3
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
 _HASH_DIGITS = (0, 8, 16, 32)
 """Digits of the id's hash in a name, by level: level 0 is the plain name."""
@@ -37,6 +39,30 @@ def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> d
 def may_be_of(name: str, server: str) -> bool:
     """Whether a tool with this listed name or id may belong to a server."""
     return _FORBIDDEN.sub("_", name).startswith(f"{_FORBIDDEN.sub('_', server)}_")
+
+
+def how_to_call_capability(name: str, capability: str) -> str:
+    """Explain how to call a capability by whose name a tool was called."""
+    request = json.dumps({"capability": capability, "args": {}})
+    return (
+        f"no tool {name!r}: it is a capability. Run it with pml_execute {request}, or inside a "
+        f"program with `await capabilities.{re.sub(r'[^A-Za-z0-9]', '_', capability)}({{…}})`"
+    )
+
+
+def how_to_call_tool(name: str, listed: Mapping[str, str]) -> str | None:
+    """Explain how to call the tool that a name stands for inside a program (`mcp.fs.read`), or
+    that has it without its server (`read`); None where there is none. `listed` are the names by
+    tool id."""
+    as_id = name.removeprefix("mcp.").replace(".", ":", 1)
+    found = [tool_id for tool_id in listed if as_id in (tool_id, tool_id.partition(":")[2])]
+    if not found:
+        return None
+    ways = " or ".join(
+        f"{listed[tool_id]} (inside pml_execute: `await mcp.call({json.dumps(tool_id)}, {{…}})`)"
+        for tool_id in sorted(found)[:_MOST_NAMED]
+    )
+    return f"no tool {name!r}: call {ways}"
 
 
 def _name(tool_id: str, digits: int) -> str:

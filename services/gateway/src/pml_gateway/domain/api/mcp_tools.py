@@ -11,6 +11,7 @@ from pml_gateway.domain.servers.tool_meta import MetaKey, icons_of, meta_of
 
 _TOOL_ID: TypeAdapter[str] = TypeAdapter(ToolId)
 _HEADER_HINT = "x-mcp-header"
+_UNUSABLE_NAME = "its name is empty, has white space, or is too long"
 
 
 def definitions_of(
@@ -37,11 +38,13 @@ def definitions_of(
         name = str(tool.get("name"))
         if times[name] > 1:
             continue
+        if not _is_tool_id(f"{server}:{name}"):
+            faults.append(f"{name}: set aside, {_UNUSABLE_NAME}")
+            continue
         try:
-            _TOOL_ID.validate_python(f"{server}:{name}")
             usable[name] = _definition(server, name, tool, trusted, unstable)
         except ValidationError as error:
-            faults.append(f"{name}: {error.errors()[0]['msg']}")
+            faults.append(f"{name}: set aside, {error.errors()[0]['msg']}")
     return tuple(usable[name] for name in sorted(usable)), tuple(faults)
 
 
@@ -102,6 +105,14 @@ def _definition(
             "icons": icons_of(tool),
         }
     )
+
+
+def _is_tool_id(text: str) -> bool:
+    try:
+        _TOOL_ID.validate_python(text)
+    except ValidationError:
+        return False
+    return True
 
 
 def _hints(title: str | None, annotations: ToolAnnotations) -> JsonObject:

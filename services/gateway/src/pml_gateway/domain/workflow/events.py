@@ -1,6 +1,7 @@
 """Events of a workflow."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
@@ -28,12 +29,12 @@ class Analyzed:
 
 @dataclass(frozen=True)
 class NotAnalyzed:
-    """The analyzer rejected the program. `absent` says why servers that it names have listed no
-    tools."""
+    """The analyzer rejected the program. `absent` says why servers that it names, by name, have
+    listed no tools."""
 
     rejection: AnalysisRejected
     at: datetime
-    absent: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

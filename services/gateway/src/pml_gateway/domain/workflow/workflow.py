@@ -60,9 +60,8 @@ def advance(workflow: Workflow, workflow_event: WorkflowEvent, rules: Rules) -> 
         case "requested", Analyzed() if is_analysis_of(workflow.requested, workflow_event.analysis):
             return _analyze(workflow, workflow_event, rules)
         case "requested", NotAnalyzed() if _concerns(workflow, workflow_event.rejection):
-            error = failures.not_analyzed(workflow_event.rejection)
-            error = with_absent(error, workflow_event.rejection, workflow_event.absent)
-            return _fail(workflow, error, workflow_event.at)
+            rejection = with_absent(workflow_event.rejection, workflow_event.absent)
+            return _fail(workflow, failures.not_analyzed(rejection), workflow_event.at)
         case "awaiting_approval", Decided():
             return _decide(workflow, workflow_event, rules)
         case "requested" | "awaiting_approval" | "running", Cancelled():

@@ -2,11 +2,13 @@
 policy."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
-from mcp_types import CallToolResult, ListToolsResult, Tool
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, ListToolsResult, Tool
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -19,7 +21,11 @@ from pml_gateway.domain.api.errors import (
     NotFound,
     Unavailable,
 )
-from pml_gateway.domain.api.mcp_names import listed_names
+from pml_gateway.domain.api.mcp_names import (
+    how_to_call_capability,
+    how_to_call_tool,
+    listed_names,
+)
 from pml_gateway.domain.api.mcp_results import tool_call_result
 from pml_gateway.domain.api.mcp_tools import did_you_mean, listing_of
 from pml_gateway.domain.tool_calls.tool_result import error_result
@@ -30,6 +36,7 @@ _STOPPED: Final = (
     "the gateway stopped before the call ended, and its outcome is unknown: check what it did "
     "before you call again"
 )
+_CAPABILITY: Final = "cap:"
 _REFUSALS = (Busy, QueryFailed, Conflict, Forbidden, InvalidRequest, NotFound, Unavailable)
 
 
@@ -60,7 +67,8 @@ class McpTools:
         return ListToolsResult(tools=[*(each.listing for each in META_TOOLS.values()), *upstream])
 
     async def call(self, caller: Caller, name: str, args: JsonObject) -> CallToolResult:
-        """Call a tool by its listed name or its true id."""
+        """Call a tool by its listed name or its true id. Raises MCPError `INVALID_PARAMS` where
+        there is none."""
         until_stopped = asyncio.timeout(None)
         try:
             async with until_stopped:
@@ -99,7 +107,19 @@ class McpTools:
             return await self._find(caller, name, waited=True)
         if (why := self._allowed.withheld(name)) is not None:
             raise Conflict(why)
-        raise NotFound(f"no tool {name!r}{did_you_mean(name, [*META_TOOLS, *listed, *tools])}")
+        if (why := self._allowed.absent_server_of(name)) is not None:
+            raise Unavailable(f"no tool {name!r} is known: {why}")
+        raise MCPError(INVALID_PARAMS, await self._unknown(caller, name, tools))
+
+    async def _unknown(self, caller: Caller, name: str, tools: Mapping[str, ToolDefinition]) -> str:
+        """Explain that no tool has this name, and how what has it is called."""
+        capability = name.removeprefix(_CAPABILITY)
+        with suppress(Unavailable, Retryable):
+            if await self._allowed.is_capability(caller, capability):
+                return how_to_call_capability(name, capability)
+        listed = _names_of(tools)
+        similar = did_you_mean(name, [*META_TOOLS, *listed.values(), *tools])
+        return how_to_call_tool(name, listed) or f"no tool {name!r}{similar}"
 
 
 def _names_of(tool_ids: Iterable[str]) -> dict[str, str]:

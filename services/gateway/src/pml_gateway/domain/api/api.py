@@ -21,7 +21,7 @@ from pml_common.contracts.decision import DryRun
 from pml_common.contracts.display_names import PATTERN, parse_display_name
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.registry import DiscoveryHit
-from pml_common.contracts.structure import Argument
+from pml_common.contracts.structure import Argument, Diagnostic
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.shown_calls import ShownCall
@@ -280,7 +280,8 @@ class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
     result is that of an earlier workflow with the same capability and arguments. `degraded`:
     suggestions were found by words alone. `notices` say what the caller should change: a former
-    name of the capability, a yanked version."""
+    name of the capability, a yanked version; `warnings` are what the analysis doubts in the
+    program."""
 
     status: Status
     result: JsonValue = None
@@ -295,6 +296,7 @@ class ExecuteResponse(Contract):
     error: WorkflowError | None = None
     approval: ApprovalAsked | None = None
     notices: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
     def to_json(self) -> str:
         """Return the JSON of the response, without fields that were not set."""

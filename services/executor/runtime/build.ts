@@ -24,6 +24,7 @@ import tally from "./worker/tally.ts" with { type: "text" };
 import timers from "./worker/timers.ts" with { type: "text" };
 import program from "./worker/program.ts" with { type: "text" };
 import tools from "./worker/tools.ts" with { type: "text" };
+import unawaited from "./worker/unawaited.ts" with { type: "text" };
 import web from "./worker/web.ts" with { type: "text" };
 import callRows from "./worker/call_rows.ts" with { type: "text" };
 import head from "./realm/head.ts" with { type: "text" };
@@ -48,6 +49,7 @@ const COMMON = [
   tally,
   reports,
   callRows,
+  unawaited,
   outbox,
   intrinsics,
   globals,

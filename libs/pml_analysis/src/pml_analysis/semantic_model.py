@@ -8,6 +8,7 @@ from pml_analysis.arguments.arguments import ArgumentReader
 from pml_analysis.arguments.data_flow import DataFlow
 from pml_analysis.arguments.parameter_binding import ParameterBindings
 from pml_analysis.names.bindings import Scopes
+from pml_analysis.names.builtins import Builtins
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.scopes import resolve_scopes
 from pml_analysis.parameters.parameters import free_parameters
@@ -16,6 +17,7 @@ from pml_analysis.structure.calls import Calls, find_calls
 from pml_analysis.structure.escapes import add_escapes
 from pml_analysis.structure.expansion import Expansion, expand
 from pml_analysis.structure.marks import Mark, find_marks
+from pml_analysis.structure.promises import Promises
 from pml_analysis.structure.units import Unit, find_units
 from pml_analysis.syntax.edits import Edited
 from pml_analysis.syntax.tree import Tree
@@ -75,7 +77,8 @@ def instrumented(model: SemanticModel) -> Edited:
     """Build the program that runs."""
     whole = arguments_name(model.scopes.top) or ""
     bindings = prologue(model.free, sorted(model.origins.implicit_roots), whole)
-    return instrument(model.tree, model.calls, model.expansion, bindings)
+    promises = Promises(model.origins, Builtins(model.origins), model.calls, model.marks)
+    return instrument(model.tree, model.calls, model.expansion, bindings, promises.dropped())
 
 
 def argument_reader(model: SemanticModel, limits: Limits) -> ArgumentReader:

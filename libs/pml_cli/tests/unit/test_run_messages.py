@@ -23,6 +23,22 @@ def test_an_error_with_one_cause_is_shown_once(
     assert out.startswith("rejected at line 2, column 9: no tool\n    mcp.fs.nope()\nworkflow")
 
 
+def test_warnings_about_the_program_are_shown_with_its_result(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warning = {"severity": "warning", "message": "Nothing waits for this call", "line": 1}
+    answer = {
+        "status": "success",
+        "workflowId": WORKFLOW,
+        "result": 7,
+        "warnings": [{**warning, "column": 3, "source_line": "main();"}],
+    }
+    gateway.answers["POST /api/execute"] = (200, answer)
+    assert pml(monkeypatch, "execute", "--capability", "x:y") == 0
+    out = capsys.readouterr().out
+    assert out.endswith("7\n  1:3 warning: Nothing waits for this call\n    main();\n")
+
+
 class _Interrupting(dict[str, tuple[int, object]]):
     """Simulates Ctrl-C while the answer is awaited."""
 

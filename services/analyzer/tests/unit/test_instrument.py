@@ -77,6 +77,20 @@ CASES = {
         "mcp[args.s].read({});",
         "mcp[args.s].read({});",
     ),
+    "a dropped promise of a local function": (
+        "async function f() { await mcp.fs.read({}); }\nf();",
+        'async function f() { await __pml.at("n1", mcp.fs.read)({}); }\n__pml.dropped(2, 1, f());',
+    ),
+    "a dropped chain": (
+        "(async () => { await mcp.fs.read({}); })().catch(() => 1);",
+        '__pml.dropped(1, 1, (async () => { await __pml.at("n1", mcp.fs.read)({}); })()'
+        ".catch(() => 1));",
+    ),
+    "a promise that nobody reads": (
+        "const f = async () => await mcp.fs.read({}); const x = f();",
+        'const f = async () => await __pml.at("n1", mcp.fs.read)({});'
+        " const x = __pml.dropped(1, 56, f());",
+    ),
     "code points": (
         "'\U0001f600'; mcp.fs.read({});",
         "'\U0001f600'; __pml.at(\"n1\", mcp.fs.read)({});",

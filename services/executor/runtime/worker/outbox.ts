@@ -4,6 +4,7 @@ import { flat, toJson } from "./json_safe.ts";
 import { join, push, slice } from "./primordials.ts";
 import { Tally } from "./tally.ts";
 import type { Bridge } from "./tools.ts";
+import type { Unawaited } from "./unawaited.ts";
 import { soon } from "./web.ts";
 
 const MAX_NOTES = 64;
@@ -72,10 +73,13 @@ export class Outbox implements Bridge {
     this.#note(flat({ type: "log", within, level, message }));
   }
 
-  returned(value: unknown): void {
+  /** Reports the program's value, and what is still under way: calls, and dropped promises. */
+  returned(value: unknown, calls: number[] = [], dropped: Unawaited[] = []): void {
     const text = toJson(value);
     this.tally.finish();
-    this.#send(`{"kind":"returned","value":${text}}`);
+    const isOver = calls.length === 0 && dropped.length === 0;
+    const open = isOver ? "" : `,"under_way":${toJson(calls)},"dropped":${toJson(dropped)}`;
+    this.#send(`{"kind":"returned","value":${text}${open}}`);
   }
 
   threw(failure: Failure, phase: "load" | "run", origin: Source): void {

@@ -7,6 +7,7 @@ import type { Outbox } from "./outbox.ts";
 import { apply, freeze } from "./primordials.ts";
 import { reportsOf } from "./reports.ts";
 import { apiOf, type Calls } from "./tools.ts";
+import { MAX_NAMED, Promised } from "./unawaited.ts";
 
 /** A capability that the program may call by any name in `called_as`. */
 export interface Injected {
@@ -29,17 +30,23 @@ export interface Order {
   past: number;
 }
 
+/** Maximum number of microtasks in which dropped promises may settle that wait for no outcome. */
+const LAST_TURNS = 100;
+
 /** Runs one program; `prelude` is the length of the text before it on its first line. */
 export class Run {
   #order: Order;
   #outbox: Outbox;
   #capabilities: Capabilities;
   #prelude: number;
+  #calls: Calls;
+  #promised = new Promised();
 
   constructor(order: Order, outbox: Outbox, calls: Calls, prelude: number) {
     this.#order = order;
     this.#outbox = outbox;
     this.#prelude = prelude;
+    this.#calls = calls;
     const bind = (caller: Caller, args: unknown) => this.#bound(caller, args);
     this.#capabilities = new Capabilities(outbox, calls, bind, prelude);
   }
@@ -57,7 +64,9 @@ export class Run {
   /** Runs the program to its end and reports that. */
   async go(main: Program): Promise<void> {
     try {
-      this.#outbox.returned(await apply(main, undefined, this.#bound(PROGRAM, this.#order.args)));
+      const value = await apply(main, undefined, this.#bound(PROGRAM, this.#order.args));
+      for (let turn = 0; turn < LAST_TURNS && this.#promised.any; turn++) await undefined;
+      this.#outbox.returned(value, this.#calls.underWay(MAX_NAMED), this.#promised.named());
     } catch (thrown) {
       this.fail(thrown);
     }
@@ -77,7 +86,11 @@ export class Run {
         this.#outbox.tally.add(caller.id === null ? node : caller.path + node, outcome, caller.id),
     });
     const console = consoleOf((level, message) => this.#outbox.log(level, message, caller.id));
-    const __pml = freeze({ at, ...reports, ...callRowsOf() });
+    const dropped = freeze((line: number, column: number, value: unknown): unknown => {
+      this.#promised.drop(value, { line, column, chain: caller.chain });
+      return value;
+    });
+    const __pml = freeze({ at, dropped, ...reports, ...callRowsOf() });
     return [mcp, capabilities, args, args, console, __pml];
   }
 }

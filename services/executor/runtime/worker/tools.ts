@@ -8,8 +8,10 @@ import {
   functionCall,
   includes,
   mapDelete,
+  mapForEach,
   mapGet,
   mapSet,
+  push,
   RealError,
   RealMap,
   RealPromise,
@@ -66,6 +68,15 @@ export class Calls {
   constructor(bridge: Bridge, placeOf: (site: Error) => Place | null = () => null) {
     this.#bridge = bridge;
     this.#placeOf = placeOf;
+  }
+
+  /** Returns the first calls that are not answered, by their numbers. */
+  underWay(most: number): number[] {
+    const numbers: number[] = [];
+    mapForEach(this.#waiting, (_: Waiting, id: number) => {
+      if (numbers.length < most) push(numbers, id);
+    });
+    return numbers;
   }
 
   /** Whether every call was answered. */

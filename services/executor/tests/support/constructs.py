@@ -121,11 +121,13 @@ CASES = {
         "l1 n1",
     ),
     "callbacks": Case(
-        """const big = args.items.map((x: number) => «(__pml.round("l1"), »
+        """const left: unknown[] = [];
+        const big = args.items.map((x: number) => «(__pml.round("l1"), »
           «__pml.decide("d1", »x > 1«)» ? x : «__pml.at("n1", »mcp.api.a«)»({ x })«)»);
         args.items.forEach((x: number) => {« __pml.round("l2");»
-          void «__pml.at("n2", »mcp.api.b«)»({ x });
+          left.push(«__pml.at("n2", »mcp.api.b«)»({ x }));
         });
+        await Promise.all(left);
         return big.length;""",
         "l1 d1:false n1 l1 d1:true l1 d1:true l2 n2 l2 n2 l2 n2",
         "l1 d1 n1 l1 d1 l2 n2",

@@ -139,7 +139,10 @@ async def test_a_program_that_leaves_a_call_under_way_does_not_go_on_until_that_
         run = asyncio.ensure_future(finish(make_command("leaves a call"), deps))
         await eventually(lambda: bool(started) and started[0].killed)
         release.set()
-        assert (await run).success
+        fact = await run
+    assert fact.error is not None
+    assert "fs:write (n1)" in fact.error.message
+    assert [task.success for task in fact.task_results] == [True]
 
 
 async def test_a_replay_that_leaves_out_what_the_journal_has_ends_its_process() -> None:

@@ -71,7 +71,9 @@ async def leaves_it(api: ProgramApi, args: JsonObject) -> JsonValue:
     return "done"
 
 
-POOL = {"one": one_after_the_other, "side": side_by_side, "leaves": leaves_it}
+RACES = "Promise.race"
+"""A program whose text says that calls may be left when it ends."""
+POOL = {"one": one_after_the_other, "side": side_by_side, RACES: leaves_it}
 
 
 async def test_a_run_parks_where_the_gateway_says_so_and_makes_the_call_once() -> None:
@@ -126,7 +128,7 @@ async def test_one_question_tells_what_executor_and_gateway_ask_about() -> None:
 
 
 async def test_a_call_that_the_program_did_not_wait_for_is_asked_about_after_its_end() -> None:
-    gateway, command = Gateway(), make_command("leaves")
+    gateway, command = Gateway(), make_command(RACES)
     deps = make_dependencies(MemoryBus(), MemoryPool(POOL), gateway)
     fact = await parked(command, deps)
     assert fact.wanted.node_id == "n2"

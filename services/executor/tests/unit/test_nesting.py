@@ -128,7 +128,7 @@ async def test_a_capability_that_nobody_waited_for_is_told_as_unknown() -> None:
     fact = await finish(
         make_command("careless", injected=BOTH), make_dependencies(MemoryBus(), pool, MemoryTools())
     )
-    assert (fact.success, len(fact.task_results)) == (True, 1)
+    assert (fact.success, len(fact.task_results)) == (False, 1)
     (nested,) = fact.nested
     assert nested.error is not None
     assert nested.error.kind == "outcome_unknown"

@@ -194,17 +194,22 @@ async def test_an_unreachable_gateway_is_named() -> None:
     assert fact.task_results[0].error.kind == "outcome_unknown"
 
 
-async def test_a_call_that_nobody_awaits_is_finished_before_the_run_is() -> None:
+@pytest.mark.parametrize("code", ["careless", "Promise.race of the careless"])
+async def test_a_call_that_nobody_awaits_is_finished_before_the_run_is(code: str) -> None:
     async def careless(api: ProgramApi, args: JsonObject) -> JsonValue:
         calls = {asyncio.ensure_future(api.call(f"n{i}", "api:a", {"i": i})) for i in range(3)}
         await asyncio.sleep(0)
         return len(calls)
 
     bus, tools = MemoryBus(), MemoryTools()
-    command = make_command("careless")
-    fact = await finish(command, make_dependencies(bus, MemoryPool({"careless": careless}), tools))
+    command = make_command(code)
+    fact = await finish(command, make_dependencies(bus, MemoryPool({code: careless}), tools))
 
-    assert (fact.success, fact.result) == (True, 3)
+    assert (fact.success, fact.result) == ((False, None) if code == "careless" else (True, 3))
+    if code == "careless":
+        assert fact.error is not None
+        assert (fact.error.kind, fact.error.node_id) == ("user_error", "n0")
+        assert "api:a (n0), api:a (n1), api:a (n2)" in fact.error.message
     assert [task.success for task in fact.task_results] == [True, True, True]
 
 

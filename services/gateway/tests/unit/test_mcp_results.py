@@ -87,6 +87,15 @@ def test_a_failure_is_described_with_its_location() -> None:
     )
 
 
+def test_warnings_follow_the_reason_of_a_failure() -> None:
+    error = WorkflowError(kind="user_error", message="no")
+    warning = Diagnostic(severity="warning", message="no await", line=1, column=2, source_line="f")
+    answer = ExecuteResponse(status="error", error=error, warnings=(warning,))
+    assert _text(execute_result(answer)) == (
+        "user_error: no\nwarning at line 1, column 2: no await\n    f"
+    )
+
+
 def test_a_failure_without_details_is_short() -> None:
     error = WorkflowError(kind="timeout", message="too slow")
     assert (

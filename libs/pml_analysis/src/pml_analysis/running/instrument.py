@@ -6,7 +6,7 @@ detect it only by the text of its own functions (`f.toString()`).
 
 import json
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from pml_analysis.names.callbacks import given_function
@@ -25,8 +25,11 @@ _TO_COLON: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*:", re.DOTALL)
 _GIVEN: Final = "__pml_given"
 
 
-def instrument(tree: Tree, calls: Calls, expansion: Expansion, bindings: str) -> Edited:
-    """Build the program that runs; `bindings` come before it, on its first line."""
+def instrument(
+    tree: Tree, calls: Calls, expansion: Expansion, bindings: str, dropped: Iterable[Node] = ()
+) -> Edited:
+    """Build the program that runs; `bindings` come before it, on its first line. `dropped` are
+    expressions with promises that nothing waits for."""
     entry_ids = EntryIds(expansion)
     sites = {site.call.index: site for site in calls.sites}
     units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
@@ -37,6 +40,7 @@ def instrument(tree: Tree, calls: Calls, expansion: Expansion, bindings: str) ->
             wraps += writer.mark(mark, function)
     for unit in sorted(units, key=lambda unit: unit.function.index):
         wraps += writer.body(unit)
+    wraps += (_dropped(tree, node) for node in {each.index: each for each in dropped}.values())
     return apply(tree.source.text, wraps, first=bindings + entry_ids.table())
 
 
@@ -173,6 +177,12 @@ class _Writer:
         "ternary_expression": _condition,
         "try_statement": _try,
     }
+
+
+def _dropped(tree: Tree, node: Node) -> Wrap:
+    """Rewrite `f()` → `__pml.dropped(9, 1, f())`, with line and column of the author's."""
+    line, column = tree.source.position(node.start)
+    return _round(node, f"__pml.dropped({line}, {column}, ", ")")
 
 
 def _report_of(node: Node) -> str:

@@ -62,6 +62,13 @@ class Promises:
         for call in self._tree.of("call_expression"):
             yield from self._callback(call)
 
+    def dropped(self) -> Iterator[Node]:
+        """Yield the calls of local async functions, with what is chained to them, whose promise is
+        dropped."""
+        for call in self._promised:
+            if call.index not in self._sites and self._misuse(call) is _DROPPED:
+                yield self._last_link(call)
+
     def _runs_async(self, call: Node) -> bool:
         """Whether it is `(async () => { … })()` with calls in it."""
         function = call["function"].inner

@@ -60,6 +60,8 @@ def show_answer(out: Output, answer: Json) -> int:
         readable.insert(0, "[yellow]joined[/] the workflow of an earlier, equal call")
     if answer.get("dryRun"):
         readable.insert(0, _dry_run_line(answer))
+    for found in cast(list[Json], answer.get("warnings") or []):
+        readable += _diagnostic(found)
     out.show(answer, *readable)
     for notice in [] if out.as_json else cast(list[str], answer.get("notices") or []):
         out.note(notice)
@@ -91,13 +93,20 @@ def _failure(error: Json) -> str:
     lines = [f"[red]{escape(str(error['kind']))}[/]{what}"]
     for found in cast(list[Json], error.get("diagnostics") or []):
         if any(found[key] != error.get(key) for key in ("message", "line", "column")):
-            lines.append(
-                f"  {found['line']}:{found['column']} {found['severity']}: "
-                f"{escape(str(found['message']))}"
-            )
-        if found.get("source_line"):
-            lines.append(f"    [dim]{escape(str(found['source_line']))}[/]")
+            lines += _diagnostic(found)
+        elif found.get("source_line"):
+            lines.append(_source_line(found))
     return "\n".join(lines)
+
+
+def _diagnostic(found: Json) -> list[str]:
+    place = f"  {found['line']}:{found['column']} {found['severity']}: "
+    line = f"{place}{escape(str(found['message']))}"
+    return [line, _source_line(found)] if found.get("source_line") else [line]
+
+
+def _source_line(found: Json) -> str:
+    return f"    [dim]{escape(str(found['source_line']))}[/]"
 
 
 def _approval(answer: Json) -> list[str]:

@@ -205,7 +205,8 @@ class MemorySandbox(Sandbox):
         except Exception as error:  # noqa: BLE001 - a program's error is its outcome
             self._messages.put_nowait(Threw(kind="threw", **_failure(error)))
         else:
-            self._messages.put_nowait(Returned(kind="returned", value=value))
+            left = tuple(self._wire.waiting)
+            self._messages.put_nowait(Returned(kind="returned", value=value, under_way=left))
 
 
 class MemoryPool(SandboxPool):

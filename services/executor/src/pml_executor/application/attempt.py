@@ -19,6 +19,7 @@ from pml_executor.domain.deadline import RunTime
 from pml_executor.domain.endings import Ending, RunEnded
 from pml_executor.domain.journal import Call, CallKey, RunJournal
 from pml_executor.domain.layers import hold_before_layer
+from pml_executor.domain.left_under_way import left_under_way
 from pml_executor.domain.limits import Allowance
 from pml_executor.domain.outcomes import (
     after_unknown,
@@ -82,6 +83,7 @@ class Attempt:
         self._order_open_until = 0
         self._is_over = False
         self._completed = False
+        self._has_left = False
 
     async def run(self) -> Ending | tuple[WantedCall, ...] | None:
         """Run until the program has ended, or must wait for approval, and every call it made has
@@ -111,6 +113,8 @@ class Attempt:
                     self.sandbox.finish()
                 else:
                     self.sandbox.kill()
+        if self._has_left:
+            return ending  # what it did not wait for is not worth a person's approval
         if self._pending.wanted and (self._completed or isinstance(ending, tuple)):
             return most_at_once(self._pending.wanted)  # the gateway may have asked about more calls
         return ending
@@ -129,14 +133,27 @@ class Attempt:
                     self._on_notes(message)
                 case Entered() | Left() | Failed():
                     self._on_capability(message)
-                case Returned() | Threw() | Paused() if self._pending.wanted:
-                    raise Parking(self._pending.wanted)
-                case Paused():
-                    pass
-                case Returned():
-                    return self._ended(Ending(result=message.value))
-                case Threw():
-                    return self._ended(Ending(error=self._failure(message)))
+                case Returned() | Threw() | Paused():
+                    ending = self._on_end(message)
+                    if ending is not None:
+                        return self._ended(ending)
+
+    def _on_end(self, message: Returned | Threw | Paused) -> Ending | None:
+        """Return how the program ended; None if it has only paused. Raises Parking."""
+        if isinstance(message, Returned):
+            left = left_under_way(self.command, message, self._calls)
+            if left is not None:
+                self._has_left = True
+                return Ending(error=left)
+        if self._pending.wanted:
+            raise Parking(self._pending.wanted)
+        match message:
+            case Returned():
+                return Ending(result=message.value)
+            case Threw():
+                return Ending(error=self._failure(message))
+            case Paused():
+                return None
 
     def _ended(self, ending: Ending) -> Ending:
         """Mark the run as completed: the program ended by itself, and replayed the whole

@@ -142,11 +142,24 @@ class Noted(Contract):
     notes: tuple[Note, ...]
 
 
+class DroppedPromise(Contract):
+    """An expression of the author's whose promise nothing waits for, and which had not settled when
+    the program ended; `chain` are the capabilities that lead to its text, empty for the
+    program's."""
+
+    line: int
+    column: int
+    chain: str = ""
+
+
 class Returned(Contract):
-    """The program ended with this value."""
+    """The program ended with this value. Still under way then were the first of its unanswered
+    calls, by their numbers, and of its dropped promises."""
 
     kind: Literal["returned"]
     value: JsonValue
+    under_way: tuple[int, ...] = ()
+    dropped: tuple[DroppedPromise, ...] = ()
 
 
 class Paused(Contract):

@@ -21,7 +21,7 @@ from pml_common.contracts.decision import DryRun
 from pml_common.contracts.display_names import PATTERN, parse_display_name
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.registry import DiscoveryHit
-from pml_common.contracts.structure import Argument
+from pml_common.contracts.structure import Argument, Diagnostic
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.next_step import Next
@@ -295,7 +295,8 @@ class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
     result is that of an earlier workflow with the same capability and arguments. `degraded`:
     suggestions were found by words alone. `notices` say what the caller should change: a former
-    name of the capability, a yanked version. `next` is the way on to the result where the workflow
+    name of the capability, a yanked version; `warnings` are what the analysis doubts in the
+    program. `next` is the way on to the result where the workflow
     has not ended. `task` is the one whose result was asked for; `page` is in place of a result that
     was asked for in parts. `joined`: the workflow is that of an earlier, equal call."""
 
@@ -316,6 +317,7 @@ class ExecuteResponse(Contract):
     next: Next | None = None
     task: TaskAnswer | None = None
     page: ResultPage | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
     def to_json(self) -> str:
         """Return the JSON of the response, without fields that were not set."""

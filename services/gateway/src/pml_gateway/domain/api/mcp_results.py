@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from pml_common.contracts.dns import RecordPage, RecordSummary
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.mcp_tools import has_structured_result
@@ -80,7 +81,8 @@ def _reason(response: ExecuteResponse) -> str:
         return f"{state}: a person must approve it first{workflow}. {reasons}"
     if response.error is None:
         return f"{response.status}{workflow}"
-    return f"{_description_of(response.error)}{workflow}"
+    warned = "".join(f"\n{line}" for each in response.warnings for line in _lines(each))
+    return f"{_description_of(response.error)}{workflow}{warned}"
 
 
 def _description_of(error: WorkflowError) -> str:
@@ -90,7 +92,10 @@ def _description_of(error: WorkflowError) -> str:
     if error.line is not None:
         lines.append(f"at line {error.line}, column {error.column}")
     for each in error.diagnostics:
-        lines.append(f"{each.severity} at line {each.line}, column {each.column}: {each.message}")
-        if each.source_line:
-            lines.append(f"    {each.source_line}")
+        lines += _lines(each)
     return "\n".join(lines)
+
+
+def _lines(each: Diagnostic) -> list[str]:
+    line = f"{each.severity} at line {each.line}, column {each.column}: {each.message}"
+    return [line, f"    {each.source_line}"] if each.source_line else [line]

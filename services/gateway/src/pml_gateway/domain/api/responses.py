@@ -38,6 +38,8 @@ def execute_response(workflow: Workflow, capability_name: str | None) -> Execute
         response["dry_run"] = True
     if workflow.analysis is not None:
         response["capability_id"] = workflow.analysis.capability.capability_id
+        if workflow.analysis.diagnostics:
+            response["warnings"] = workflow.analysis.diagnostics
     if capability_name is not None:
         response["capability_name"] = capability_name
     match workflow:

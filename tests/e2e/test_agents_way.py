@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, TextContent, Tool
 
 from libs.pml_local.tests.support.harness import eventually
 from tests.e2e.deciding import decide
@@ -173,3 +173,36 @@ async def test_a_call_joins_a_run_that_parked(harness: StackHarness) -> None:
         done = answer_of(await client.call_tool("pml_execute", call))
     assert (done["status"], done["workflowId"]) == ("success", workflow)
     assert harness.steps()[946] == 1
+
+
+async def test_ac07_ac08_a_named_capability_becomes_a_tool_that_is_heard_of_called_and_found(
+    harness: StackHarness,
+) -> None:
+    code = (
+        "const seen = await mcp.counting.peek({ path: args.path });\nreturn { seen, way: 'tool' };"
+    )
+    async with agent(harness) as client, client.listen(tools_list_changed=True) as changes:
+        done = await client.call_tool(
+            "pml_execute", {"code": code, "args": {"path": "way"}, "name": "way:peek_once"}
+        )
+        assert answer_of(done)["status"] == "success", done
+        async with asyncio.timeout(20):
+            while "cap_way_peek_once" not in (tools := await _tools(client)):
+                await anext(changes)
+        tool = tools["cap_way_peek_once"]
+        assert tool.title == "way:peek_once"
+        assert tool.input_schema["properties"].keys() == {"path"}
+        called = await client.call_tool("cap_way_peek_once", {"path": "way"})
+        assert answer_of(called)["way"] == "tool"
+        found = await client.call_tool("pml_discover", {"intent": "way peek once"})
+        assert '"way:peek_once"' in text_of(found)
+
+
+async def _tools(client: Client) -> dict[str, Tool]:
+    """Return every tool that is listed, by name, of all pages."""
+    page = await client.list_tools()
+    tools = list(page.tools)
+    while page.next_cursor is not None:
+        page = await client.list_tools(cursor=page.next_cursor)
+        tools += page.tools
+    return {tool.name: tool for tool in tools}

@@ -1,6 +1,6 @@
 """Composition root of the gateway: message → handler, route → handler."""
 
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -14,6 +14,7 @@ from pml_common.background import background, run_periodically
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import WorkflowFinished
+from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.http_server import HttpServer, inherited, serve_http
@@ -47,6 +48,9 @@ from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.settings import GatewaySettings
+
+_UNSEEN_CHANGES = ("learned", "created", "aliased", "tagged", "labelled")
+"""Changes of capabilities that leave the listed tools as they are."""
 
 _DELETE_EVERY_S = 3600.0
 _DELETE_FIRST_S = 60.0
@@ -97,6 +101,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             announcer = ToolAnnouncer(bus, settings.scope, bus.now, quarantine.reports)
             listeners += [announcer.announce, _change_publisher(endpoint)]
             await register_handlers(parts)
+            await bus.listen(catalog.CAPABILITY_CHANGED, _capability_publisher(endpoint))
             async with (
                 background((*periodic_work(parts, announcer, outputs), std.announce(on_tools))),
                 _serving(parts, endpoint, listening) as http,
@@ -259,6 +264,14 @@ def mcp_endpoint(parts: Parts) -> McpEndpoint:
 def _change_publisher(endpoint: McpEndpoint) -> OnTools:
     async def publish_change(server: str, tools: tuple[ToolDefinition, ...]) -> None:
         await endpoint.tools_changed()
+
+    return publish_change
+
+
+def _capability_publisher(endpoint: McpEndpoint) -> Callable[[CapabilityChanged], Awaitable[None]]:
+    async def publish_change(change: CapabilityChanged) -> None:
+        if change.change not in _UNSEEN_CHANGES:
+            await endpoint.tools_changed()
 
     return publish_change
 

@@ -158,6 +158,12 @@ class AllowedTools(Protocol):
         tools; None where there is no such server."""
         ...
 
+    async def named_capabilities(self, caller: Caller, cursor: str | None) -> RecordPage:
+        """Return a page of the named capabilities that the policy lets the caller call, by name,
+        with the schemas of their arguments; `cursor` is the `next_cursor` of the page before.
+        Raises Unavailable, and InvalidRequest for a cursor that is none."""
+        ...
+
     async def is_capability(self, caller: Caller, name: str) -> bool:
         """Whether the caller can call a capability by this name. Raises Unavailable."""
         ...

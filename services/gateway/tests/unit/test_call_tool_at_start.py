@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from pml_common.contracts.dns import RecordPage
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -213,6 +214,9 @@ class Late:
 
     async def is_capability(self, caller: Caller, name: str) -> bool:
         return False
+
+    async def named_capabilities(self, caller: Caller, cursor: str | None) -> RecordPage:
+        return RecordPage(records=(), total=0)
 
     async def call_tool(
         self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float

@@ -33,6 +33,11 @@ def test_ids_that_would_share_a_name_all_carry_their_hash() -> None:
     assert re.fullmatch(r"a_b_c_[0-9a-f]{8}", names["a_b:c"])
 
 
+def test_no_tool_of_a_server_takes_a_name_that_a_capability_may_have() -> None:
+    (name,) = listed_names(["cap_fs:tidy"]).values()
+    assert re.fullmatch(r"cap_fs_tidy_[0-9a-f]{8}", name)
+
+
 def test_a_name_that_equals_anothers_hashed_name_is_hashed() -> None:
     hashed = listed_names(["a:b_c", "a_b:c"])["a:b_c"]
     assert hashed.startswith("a_b_c_")
@@ -85,7 +90,7 @@ def test_names_of_programs_are_explained() -> None:
     assert one is not None
     assert "fs_read" not in one
     assert how_to_call_tool("write", listed) is None
-    assert how_to_call_capability("cap:my-fs:tidy", "my-fs:tidy") == (
-        "no tool 'cap:my-fs:tidy': it is a capability. Run it with pml_execute {\"capability\": "
+    assert how_to_call_capability("my-fs:tidy") == (
+        "no tool 'my-fs:tidy': it is a capability. Run it with pml_execute {\"capability\": "
         '"my-fs:tidy", "args": {}}, or inside a program with `await capabilities.my_fs_tidy({…})`'
     )

@@ -276,6 +276,11 @@ async def test_unlisted_and_unnamed_records_are_found_on_request(known: StoreDri
     await known.analysed(analysed(OTHER_HASH))
     assert (await known.query()).total == 1
     assert (await known.query(include_unlisted=True)).total == 1
+    (listed,), (bare,) = [
+        (await known.query(include_parameters=included)).records for included in (True, False)
+    ]
+    assert listed.parameters_schema is not None
+    assert bare.parameters_schema is None
     every = await known.query(include_unlisted=True, include_unnamed=True, sort="name")
     assert [record.name for record in every.records] == ["fs:ensure", "unnamed_c0de"]
 

@@ -13,7 +13,11 @@ MAX_MCP_NAME: Final = 64
 RESERVED_NAMESPACES: Final = ("cap", "dns", "learn", "meta", "pml")
 """Namespaces of PML's own tools; not for capabilities, nor for MCP servers."""
 
-_MCP_NAME: Final = "cap_{}_{}"
+MCP_PREFIX: Final = "cap_"
+"""The beginning of the tools' names over MCP that are capabilities."""
+
+_MCP_NAME: Final = MCP_PREFIX + "{}_{}"
+_TOOL_ID: Final = "cap:"
 _MAX_ACTION: Final = MAX_MCP_NAME - len(_MCP_NAME.format("n", ""))
 _NAMESPACE: Final = "[a-z][a-z0-9-]"
 _ACTION: Final = "[a-z][a-z0-9_]"
@@ -38,6 +42,11 @@ class DisplayName:
     def __str__(self) -> str:
         return f"{self.namespace}:{self.action}"
 
+    @property
+    def mcp_name(self) -> str:
+        """The tool that it is over MCP."""
+        return _MCP_NAME.format(self.namespace, self.action)
+
 
 def parse_display_name(text: str) -> DisplayName:
     """Parse a display name. Raises BadName."""
@@ -60,6 +69,21 @@ def parse_display_name(text: str) -> DisplayName:
             f"{_MCP_NAME.format('<namespace>', '<action>')}, of at most {MAX_MCP_NAME} characters"
         )
     return DisplayName(namespace, action)
+
+
+def capability_of_tool(tool: str) -> str | None:
+    """The display name of the capability that a tool over MCP is, by its listed name
+    (`cap_fs_read_json`) or its id (`cap:fs:read_json`); None for other tools."""
+    if tool.startswith(_TOOL_ID):
+        return tool.removeprefix(_TOOL_ID)
+    if not tool.startswith(MCP_PREFIX):
+        return None
+    # A namespace has no underscore.
+    namespace, _, action = tool.removeprefix(MCP_PREFIX).partition("_")
+    try:
+        return str(parse_display_name(f"{namespace}:{action}"))
+    except BadName:
+        return None
 
 
 def _check_part(part: str, text: str, form: str, separators: str) -> None:

@@ -123,7 +123,8 @@ class QueryRecords(DnsQuery):
     """Find records by what is known of them; a record must match every filter, and have all tags.
 
     `reach`: the scope's project; its organisation's shared records as well; public ones as well.
-    `text` is found in name and description.
+    `text` is found in name and description. `include_parameters`: each with the schema of its
+    arguments.
     """
 
     reach: Literal["project", "org", "public"] = "project"
@@ -135,6 +136,7 @@ class QueryRecords(DnsQuery):
     text: Glob | None = None
     include_unlisted: bool = False
     include_unnamed: bool = False
+    include_parameters: bool = False
     sort: Literal["usage", "date", "name"] = "usage"
     limit: int = Field(default=50, ge=1, le=200)
     cursor: Cursor | None = None
@@ -154,6 +156,7 @@ class RecordSummary(Contract):
     version_tag: WholeTag | None = None
     capability_id: UUID
     description: str = ""
+    parameters_schema: JsonObject | None = None
     listed: bool
     usage: Usage = Usage()
     created_by: str

@@ -28,6 +28,7 @@ from pml_gateway.application.server_listings import (
     wait_until_listed,
 )
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.capability_tools import callable_ones
 from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import Conflict, InvalidRequest, NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
@@ -44,6 +45,7 @@ from pml_gateway.ports import (
 )
 
 _CURATE: Final = "learn:curate"
+_PAGE: Final = 200
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,21 @@ class Agents(AgentApi, AllowedTools):
     @override
     def absent_server_of(self, tool: str) -> str | None:
         return absent_server_of(tool, self.tools, self.now())
+
+    @override
+    async def named_capabilities(self, caller: Caller, cursor: str | None) -> RecordPage:
+        query = QueryRecords(
+            scope=caller.scope,
+            principal=caller.principal,
+            include_parameters=True,
+            sort="name",
+            limit=_PAGE,
+            cursor=cursor,
+        )
+        with as_api_errors():
+            page = await self.query_client.request(catalog.QUERY_RECORDS, query)
+        allowed = callable_ones(page.records, self.policy_of(caller.scope))
+        return page.model_copy(update={"records": tuple(allowed)})
 
     @override
     async def is_capability(self, caller: Caller, name: str) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from uuid import UUID
 
 import httpx2
@@ -11,7 +12,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
-from pml_common.contracts.dns import QueryRecords, RecordPage
+from pml_common.contracts.dns import QueryRecords, RecordPage, RecordSummary
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
@@ -19,7 +20,7 @@ from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinitio
 from pml_common.http_server import serve_http
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.curation import CurateNames
-from pml_gateway.domain.api.errors import Forbidden
+from pml_gateway.domain.api.errors import Forbidden, InvalidRequest
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
@@ -41,6 +42,29 @@ TWINS = tuple(
 )
 
 
+def _named(name: str, parameters: JsonObject) -> RecordSummary:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return RecordSummary(
+        record_id=UUID(int=1),
+        fqdn=f"acme.web.{name}",
+        name=name,
+        scope=SCOPE,
+        owner="mira",
+        visibility="project",
+        version=1,
+        capability_id=UUID(int=2),
+        description="Tidies a folder.",
+        parameters_schema=parameters,
+        listed=True,
+        created_by="mira",
+        created_at=at,
+        updated_at=at,
+    )
+
+
+TIDY = _named("fs:tidy", {"type": "object", "properties": {"path": {}}, "required": ["path"]})
+SORT = _named("my-fs:sort_all", {})
+
 Answer = ToolOutcome | ExecuteResponse | Exception
 
 
@@ -51,6 +75,7 @@ class StubAgent:
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
     requests: list[object] = field(default_factory=list[object])
     outage: Exception | None = None
+    registry_outage: Exception | None = None
     hold: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def identify(self, headers: Mapping[str, str]) -> Caller:
@@ -66,6 +91,14 @@ class StubAgent:
 
     def absent_server_of(self, tool: str) -> str | None:
         return "MCP server web is configured, but failed" if tool.startswith("web") else None
+
+    async def named_capabilities(self, caller: Caller, cursor: str | None) -> RecordPage:
+        if self.registry_outage is not None:
+            raise self.registry_outage
+        if cursor not in (None, "2"):
+            raise InvalidRequest("cursor", "is none of this list")
+        records = (TIDY,) if cursor is None else (SORT,)
+        return RecordPage(records=records, total=2, next_cursor="2" if cursor is None else None)
 
     async def is_capability(self, caller: Caller, name: str) -> bool:
         return name == "fs:tidy"

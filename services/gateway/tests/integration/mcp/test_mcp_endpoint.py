@@ -72,6 +72,51 @@ async def test_meta_tools_and_upstream_tools_are_listed(mcp: ServedEndpoint, mod
         assert read.annotations.title == "Read a file"
 
 
+async def test_ac7_named_capabilities_are_tools_in_pages(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode) as client:
+        first = await client.list_tools()
+        second = await client.list_tools(cursor=first.next_cursor)
+        with pytest.raises(MCPError, match="cursor is none of this list") as refused:
+            await client.list_tools(cursor="nonsense")
+    tidy = first.tools[-1]
+    assert (tidy.name, tidy.title, tidy.description) == (
+        "cap_fs_tidy",
+        "fs:tidy",
+        "Tidies a folder.",
+    )
+    assert tidy.input_schema["required"] == ["path"]
+    assert [tool.name for tool in second.tools] == ["cap_my-fs_sort_all"]
+    assert second.next_cursor is None
+    assert refused.value.error.code == INVALID_PARAMS
+
+
+async def test_without_the_registry_the_other_tools_are_listed(
+    mcp: ServedEndpoint, mode: str
+) -> None:
+    mcp.agent.registry_outage = Unavailable("the registry does not answer")
+    async with mcp.client(mode) as client:
+        listed = await client.list_tools()
+        with pytest.raises(MCPError, match="tools cannot be listed now"):
+            await client.list_tools(cursor="2")
+    assert "fs_read" in [tool.name for tool in listed.tools]
+    assert not [tool.name for tool in listed.tools if tool.name.startswith("cap_")]
+    assert listed.meta is not None
+    assert "the registry does not answer" in listed.meta["pml/missing"]
+
+
+@pytest.mark.parametrize("name", ["cap_fs_tidy", "cap:fs:tidy"])
+async def test_ac10_a_named_capability_is_called_by_either_name(
+    mcp: ServedEndpoint, mode: str, name: str
+) -> None:
+    mcp.agent.answers["execute"] = ExecuteResponse(status="success", result={"moved": 2})
+    async with mcp.client(mode) as client:
+        result = await client.call_tool(name, {"path": "a"})
+    assert not result.is_error
+    assert result.structured_content == {"moved": 2}
+    request = ExecuteRequest(capability="fs:tidy", args={"path": "a"}, timeout=60.0)
+    assert mcp.agent.requests == [(SCOPE, "ada", request)]
+
+
 @pytest.mark.parametrize("name", ["fs_read", "fs:read"])
 async def test_an_upstream_tool_is_called_by_either_name(
     mcp: ServedEndpoint, mode: str, name: str
@@ -171,7 +216,8 @@ READ_CALL = """fs_read (inside pml_execute: `await mcp.call("fs:read", {…})`)"
         ("read", f"no tool 'read': call {READ_CALL}"),
         ("mcp.fs.read", f"no tool 'mcp.fs.read': call {READ_CALL}"),
         ("fs:tidy", 'pml_execute {"capability": "fs:tidy", "args": {}}'),
-        ("cap:fs:tidy", "`await capabilities.fs_tidy({…})`"),
+        ("fs:tidy", "`await capabilities.fs_tidy({…})`"),
+        ("cap_fs_tidi", "no tool 'cap_fs_tidi'"),
     ],
 )
 async def test_an_unknown_tool_is_an_error_of_the_request_that_says_how_to_call(

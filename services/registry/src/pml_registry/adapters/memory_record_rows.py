@@ -133,7 +133,12 @@ def stored_change(sequence: int, row: ChangeRow, version: VersionRow) -> StoredC
 
 
 def record_summary(
-    tables: MemoryTables, scope: Scope, row: RecordRow, record: CapabilityRecord
+    tables: MemoryTables,
+    scope: Scope,
+    row: RecordRow,
+    record: CapabilityRecord,
+    *,
+    with_parameters: bool,
 ) -> RecordSummary:
     """A record in a list, with the use of all its versions."""
     usages = [tables.behaviours[scope, behaviour].record.usage for behaviour in {*row.behaviours}]
@@ -151,6 +156,7 @@ def record_summary(
         version_tag=record.version_tag,
         capability_id=record.capability_id,
         description=record.description,
+        parameters_schema=record.parameters_schema if with_parameters else None,
         listed=record.listed,
         usage=Usage(
             count=count,

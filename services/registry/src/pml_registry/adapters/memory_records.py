@@ -124,7 +124,9 @@ class MemoryRecordStore(RecordStore):
         for scope, row in self._rows(viewer):
             record = self._tables.version(scope, row, row.latest)
             if place_of(viewer, scope) in reached and is_match(query, row, record):
-                summary = record_summary(self._tables, scope, row, record)
+                summary = record_summary(
+                    self._tables, scope, row, record, with_parameters=query.include_parameters
+                )
                 found.append((rank_of(query, summary), summary))
         found.sort(key=lambda each: order_of(each[0]))
         rest = [each for each in found if after is None or order_of(each[0]) > order_of(after)]

@@ -55,6 +55,9 @@ def record_summary(row: asyncpg.Record) -> tuple[After, RecordSummary]:
         version_tag=None if tag is None else str(tag),
         capability_id=row["pattern_id"],
         description=row["description"],
+        parameters_schema=None
+        if row["parameters_schema"] is None
+        else JSON_OBJECT.validate_json(row["parameters_schema"]),
         listed=row["listed"],
         usage=_usage(row),
         created_by=row["created_by"],

@@ -122,6 +122,7 @@ class PostgresRecordStore(RecordStore):
             query.sort,
             *begin,
             query.limit + 1,
+            query.include_parameters,
         )
         found = [record_summary(row) for row in rows if row["record_id"] is not None]
         return found, rows[0]["total"]

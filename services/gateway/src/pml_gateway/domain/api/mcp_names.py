@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-MAX_NAME = 64
+from pml_common.contracts.display_names import MAX_MCP_NAME, MCP_PREFIX
+
+MAX_NAME = MAX_MCP_NAME
 _MOST_NAMED = 3
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
 _HASH_DIGITS = (0, 8, 16, 32)
@@ -16,7 +18,8 @@ _HASH_DIGITS = (0, 8, 16, 32)
 def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> dict[str, str]:
     """Map each tool id to its listed name (`fs:read` → `fs_read`), unique and not in `reserved`.
 
-    If several ids map to one name, or it is too long, each of them gets digits of its own hash. So
+    If several ids map to one name, or it is too long or could be a capability's, each of them gets
+    digits of its own hash. So
     the order of the ids does not matter, and a name never passes from one tool to another because
     a third one was added or removed.
     """
@@ -28,7 +31,10 @@ def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> d
         unfit = [
             tool_id
             for tool_id, name in names.items()
-            if len(name) > MAX_NAME or name in reserved or holders[name] > 1
+            if len(name) > MAX_NAME
+            or name in reserved
+            or holders[name] > 1
+            or (not digits[tool_id] and name.startswith(MCP_PREFIX))
         ]
         if not unfit:
             return names
@@ -41,12 +47,12 @@ def may_be_of(name: str, server: str) -> bool:
     return _FORBIDDEN.sub("_", name).startswith(f"{_FORBIDDEN.sub('_', server)}_")
 
 
-def how_to_call_capability(name: str, capability: str) -> str:
-    """Explain how to call a capability by whose name a tool was called."""
+def how_to_call_capability(capability: str) -> str:
+    """Explain how to call a capability by whose name, without `cap:`, a tool was called."""
     request = json.dumps({"capability": capability, "args": {}})
     return (
-        f"no tool {name!r}: it is a capability. Run it with pml_execute {request}, or inside a "
-        f"program with `await capabilities.{re.sub(r'[^A-Za-z0-9]', '_', capability)}({{…}})`"
+        f"no tool {capability!r}: it is a capability. Run it with pml_execute {request}, or inside "
+        f"a program with `await capabilities.{re.sub(r'[^A-Za-z0-9]', '_', capability)}({{…}})`"
     )
 
 

@@ -13,6 +13,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     INVALID_REQUEST,
     CallToolRequestParams,
     CallToolResult,
@@ -27,7 +28,7 @@ from starlette.types import Scope as HttpScope
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.errors import Retryable
-from pml_gateway.domain.api.errors import Forbidden, Unavailable
+from pml_gateway.domain.api.errors import Forbidden, InvalidRequest, Unavailable
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import AgentApi, AllowedTools, Caller, Callers
 
@@ -144,7 +145,9 @@ class McpEndpoint:
     ) -> ListToolsResult:
         caller = await self._caller(ctx)
         try:
-            return await self._tools.list_tools(caller)
+            return await self._tools.list_tools(caller, None if params is None else params.cursor)
+        except InvalidRequest as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
         except (QueryFailed, Retryable, Unavailable) as error:
             raise MCPError(INTERNAL_ERROR, f"tools cannot be listed now: {error}") from error
 

@@ -1,8 +1,9 @@
-"""MCP `tools/list` and `tools/call`: PML's own tools, and those of upstream servers under the
-policy."""
+"""MCP `tools/list` and `tools/call`: PML's own tools, and under the policy those of upstream
+servers and named capabilities."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final
@@ -11,8 +12,12 @@ from mcp import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, ListToolsResult, Tool
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.display_names import capability_of_tool
+from pml_common.contracts.dns import RecordPage
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.errors import Retryable
+from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.api.capability_tools import capability_listing
 from pml_gateway.domain.api.errors import (
     Busy,
     Conflict,
@@ -26,17 +31,19 @@ from pml_gateway.domain.api.mcp_names import (
     how_to_call_tool,
     listed_names,
 )
-from pml_gateway.domain.api.mcp_results import tool_call_result
+from pml_gateway.domain.api.mcp_results import answer_result, tool_call_result
 from pml_gateway.domain.api.mcp_tools import did_you_mean, listing_of
 from pml_gateway.domain.tool_calls.tool_result import error_result
 from pml_gateway.entrypoints.mcp.meta_tools import META_TOOLS
 from pml_gateway.ports import AgentApi, AllowedTools, Caller
 
+log = logging.getLogger(__name__)
+
 _STOPPED: Final = (
     "the gateway stopped before the call ended, and its outcome is unknown: check what it did "
     "before you call again"
 )
-_CAPABILITY: Final = "cap:"
+_MISSING: Final = "pml/missing"
 _REFUSALS = (Busy, QueryFailed, Conflict, Forbidden, InvalidRequest, NotFound, Unavailable)
 
 
@@ -56,15 +63,30 @@ class McpTools:
             if not call.expired():
                 call.reschedule(now)
 
-    async def list_tools(self, caller: Caller) -> ListToolsResult:
-        """Return all tools that the caller's scope may call, in one page."""
+    async def list_tools(self, caller: Caller, cursor: str | None = None) -> ListToolsResult:
+        """Return a page of what the caller may call: the first has all tools, and as the later ones
+        named capabilities. Without the registry there are no capabilities, and `_meta` says so."""
+        named, meta = RecordPage(records=(), total=0), None
+        try:
+            named = await self._allowed.named_capabilities(caller, cursor)
+        except (QueryFailed, Retryable, Unavailable) as error:
+            if cursor is not None:
+                raise
+            log.warning("tools are listed without capabilities: %s", error)
+            meta = {_MISSING: f"capabilities are missing: {error}"}
+        capabilities = [Tool.model_validate(capability_listing(each)) for each in named.records]
+        tools = await self._own_and_upstream(caller) if cursor is None else ()
+        listed = ListToolsResult(tools=[*tools, *capabilities], next_cursor=named.next_cursor)
+        return listed if meta is None else listed.model_copy(update={"meta": meta})
+
+    async def _own_and_upstream(self, caller: Caller) -> Sequence[Tool]:
         tools = {tool.tool_id: tool for tool in await self._allowed.list_tools(caller.scope)}
         names = _names_of(tools)
         upstream = (
             Tool.model_validate(listing_of(tools[tool_id], names[tool_id]))
             for tool_id in sorted(tools)
         )
-        return ListToolsResult(tools=[*(each.listing for each in META_TOOLS.values()), *upstream])
+        return [*(each.listing for each in META_TOOLS.values()), *upstream]
 
     async def call(self, caller: Caller, name: str, args: JsonObject) -> CallToolResult:
         """Call a tool by its listed name or its true id. Raises MCPError `INVALID_PARAMS` where
@@ -90,11 +112,19 @@ class McpTools:
         meta_tool = META_TOOLS.get(name)
         if meta_tool is not None:
             return await meta_tool.call(self._agent, caller, args)
+        capability = capability_of_tool(name)
+        if capability is not None and await self._allowed.is_capability(caller, capability):
+            return await self._run(caller, capability, args)
         tool = await self._find(caller, name)
         answer = await self._agent.call_tool(
             caller.scope, caller.principal, tool.tool_id, args, self._timeout_s
         )
         return tool_call_result(tool, answer)
+
+    async def _run(self, caller: Caller, capability: str, args: JsonObject) -> JsonObject:
+        request = ExecuteRequest(capability=capability, args=args, timeout=self._timeout_s)
+        answer = await self._agent.execute(caller.scope, caller.principal, request)
+        return answer_result(capability, answer, structured=isinstance(answer.result, dict))
 
     async def _find(self, caller: Caller, name: str, *, waited: bool = False) -> ToolDefinition:
         tools = {tool.tool_id: tool for tool in await self._allowed.list_tools(caller.scope)}
@@ -113,10 +143,9 @@ class McpTools:
 
     async def _unknown(self, caller: Caller, name: str, tools: Mapping[str, ToolDefinition]) -> str:
         """Explain that no tool has this name, and how what has it is called."""
-        capability = name.removeprefix(_CAPABILITY)
         with suppress(Unavailable, Retryable):
-            if await self._allowed.is_capability(caller, capability):
-                return how_to_call_capability(name, capability)
+            if await self._allowed.is_capability(caller, name):
+                return how_to_call_capability(name)
         listed = _names_of(tools)
         similar = did_you_mean(name, [*META_TOOLS, *listed.values(), *tools])
         return how_to_call_tool(name, listed) or f"no tool {name!r}{similar}"

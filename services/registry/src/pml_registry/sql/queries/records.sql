@@ -76,12 +76,13 @@ ORDER BY version.number DESC
 -- name: query-records
 -- $1, $2: the viewer's scope; $3, $4: principal, is an admin; $5: reach; $6 to $10: patterns and
 -- tags; $11: visibility; $12, $13: unlisted and unnamed ones, too; $14: order; $15 to $17: the last
--- record of the page before; $18: how many.
+-- record of the page before; $18: how many; $19: with the schemas of their arguments.
 WITH found AS (
     SELECT
         capability.org, capability.project, capability.record_id, capability.name,
         capability.owner, capability.visibility, capability.tags, capability.number,
         capability.tag, capability.pattern_id, capability.description, capability.listed,
+        CASE WHEN $19 THEN capability.parameters_schema END AS parameters_schema,
         capability.updated_at, made.created_by, made.created_at, total.usage_count,
         total.success_count, total.mean_duration_ms,
         CASE $14

@@ -1,0 +1,38 @@
+"""Named capabilities as MCP tools."""
+
+import pytest
+
+from pml_common.contracts.decision import Policy, PolicyRule
+from pml_common.contracts.display_names import capability_of_tool
+from pml_gateway.domain.api.capability_tools import callable_ones, capability_listing
+from services.gateway.tests.integration.mcp.served_endpoint import SORT, TIDY
+
+
+def test_what_the_policy_denies_is_not_offered() -> None:
+    policy = Policy(rules=(PolicyRule(pattern="cap:fs:*", verdict="deny"),))
+    assert list(callable_ones([TIDY, SORT], policy)) == [SORT]
+
+
+def test_a_listing_takes_an_object_and_always_says_something() -> None:
+    bare = SORT.model_copy(update={"description": "", "parameters_schema": None})
+    assert capability_listing(bare) == {
+        "name": "cap_my-fs_sort_all",
+        "title": "my-fs:sort_all",
+        "description": "The capability my-fs:sort_all.",
+        "inputSchema": {"type": "object"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("tool", "capability"),
+    [
+        ("cap_my-fs_sort_all", "my-fs:sort_all"),
+        ("cap:my-fs:sort_all", "my-fs:sort_all"),
+        ("cap:fs:tidy@2", "fs:tidy@2"),
+        ("cap_dns_lookup", None),
+        ("cap_fs", None),
+        ("fs_read", None),
+    ],
+)
+def test_the_capability_that_a_tool_is(tool: str, capability: str | None) -> None:
+    assert capability_of_tool(tool) == capability

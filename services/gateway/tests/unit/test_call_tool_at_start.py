@@ -209,7 +209,13 @@ class Late:
         return None
 
     async def call_tool(
-        self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
+        self,
+        scope: Scope,
+        principal: str,
+        tool_id: str,
+        args: JsonObject,
+        timeout_s: float,
+        side: object,
     ) -> ToolOutcome:
         return ToolOutcome(status="ok", result=tool_id)
 

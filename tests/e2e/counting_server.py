@@ -2,6 +2,7 @@
 
 `python counting_server.py FOLDER`. `step` waits for `FOLDER/gate-<n>` if `FOLDER/hold-<n>` exists,
 so that a test can act in the middle of a call; cancelled there, it creates `FOLDER/cancelled-<n>`.
+`linger` always waits.
 """
 
 import asyncio
@@ -29,18 +30,30 @@ async def _until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(POLL_S)
 
 
+async def _held(n: int) -> None:
+    try:
+        await _until((FOLDER / f"gate-{n}").exists)
+    except asyncio.CancelledError:
+        (FOLDER / f"cancelled-{n}").touch()
+        raise
+
+
 @server.tool(annotations=ToolAnnotations(read_only_hint=False))
 async def step(n: int) -> str:
     """Count one step; not repeatable: each call leaves a mark."""
     with (FOLDER / "steps.log").open("a", encoding="utf-8") as marks:
         marks.write(f"{n}\n")
     if (FOLDER / f"hold-{n}").exists():
-        try:
-            await _until((FOLDER / f"gate-{n}").exists)
-        except asyncio.CancelledError:
-            (FOLDER / f"cancelled-{n}").touch()
-            raise
+        await _held(n)
     return f"step {n} done"
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+async def linger(n: int) -> str:
+    """Wait for `gate-<n>`, after a mark in `lingers-<n>`; changes nothing."""
+    (FOLDER / f"lingers-{n}").touch()
+    await _held(n)
+    return f"lingered {n}"
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))

@@ -191,6 +191,7 @@ async def _serving(
         finally:
             parts.notifier.close()
             parts.admission.close()
+            await parts.withdrawals.close()
             await parts.calls.close()
 
 

@@ -26,12 +26,13 @@ from pml_gateway.adapters.stores import Stores
 from pml_gateway.application.admission import Admission
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
-from pml_gateway.application.cancel import Cancellations
+from pml_gateway.application.cancel import Cancellations, Withdrawals
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.execute import CapabilityExecution, Execution, Suggestions
 from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.first_step import FirstStep
+from pml_gateway.application.progress import ProgressReports
 from pml_gateway.application.quarantine import Acceptance
 from pml_gateway.application.results import Results
 from pml_gateway.application.rulings import Rulings
@@ -66,6 +67,7 @@ class Parts:
     workflows: WorkflowService
     rulings: Rulings
     programs: ProgramExecution
+    withdrawals: Withdrawals
     use_cases: UseCases
     readiness: Readiness = field(default_factory=Readiness)
     streams: EventStreams = field(default_factory=EventStreams)
@@ -96,7 +98,20 @@ def assemble(
     rulings = Rulings(tools, policies.of, names, now)
     analyses = BusAnalyses(bus, tools.find, max_age_s=settings.gateway_analysis_max_age_s)
     first = FirstStep(workflows, analyses, rulings)
-    programs = ProgramExecution(workflows, first, admission, policies.of, terms, rules, now, ready)
+    cancellations = Cancellations(workflows, now)
+    withdrawals = Withdrawals(cancellations)
+    programs = ProgramExecution(
+        workflows,
+        first,
+        admission,
+        policies.of,
+        terms,
+        rules,
+        now,
+        ready,
+        ProgressReports(bus.follow),
+        withdrawals,
+    )
     return Parts(
         settings=settings,
         bus=bus,
@@ -116,8 +131,9 @@ def assemble(
         workflows=workflows,
         rulings=rulings,
         programs=programs,
+        withdrawals=withdrawals,
         use_cases=_use_cases(
-            settings, bus, stores, tools, acceptance, policies.of, workflows, programs
+            settings, bus, stores, tools, acceptance, policies.of, programs, cancellations
         ),
     )
 
@@ -129,10 +145,10 @@ def _use_cases(
     tools: KnownTools,
     acceptance: Acceptance,
     policy_of: Callable[[Scope], Policy],
-    workflows: WorkflowService,
     programs: ProgramExecution,
+    cancellations: Cancellations,
 ) -> UseCases:
-    now = bus.now
+    now, workflows = bus.now, programs.workflows
     query_client = RetryingQueryClient(bus, settings.gateway_owner_patience_s)
     cache = ResultCache(
         memoized=BusResults(bus, now),
@@ -152,7 +168,6 @@ def _use_cases(
     )
     default_timeout_s = settings.gateway_default_timeout_s
     results = Results(workflows, timedelta(seconds=settings.gateway_result_ttl_s), now)
-    cancellations = Cancellations(workflows, now)
     return UseCases(
         agents=Agents(
             execution,

@@ -189,11 +189,20 @@ async def _is_never_gone() -> bool:
     return False
 
 
+Report = Callable[[int, int, str], Awaitable[None]]
+"""Tells a caller of progress: the calls that a run has reached, their number, and a sentence."""
+
+
 @dataclass(frozen=True)
 class CallerSide:
-    """The caller's end of a call. `is_gone` tells whether the answer would reach nobody."""
+    """The caller's end of a call. Without a time limit of its own, an execution is answered
+    `running` after `answer_within_s`. `is_gone` tells whether the answer would reach nobody, and
+    `withdrawn`, where the call is cancelled, whether its caller wants the workflow stopped."""
 
+    answer_within_s: float | None = None
+    report: Report | None = None
     is_gone: Callable[[], Awaitable[bool]] = _is_never_gone
+    withdrawn: Callable[[], bool] = lambda: False
 
 
 HERE: Final = CallerSide()

@@ -1,6 +1,7 @@
 """Results that are asked for after the answer: waited for, paged, expired; and cancelling."""
 
 import asyncio
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
@@ -91,6 +92,8 @@ async def test_results_of_another_scope_are_unknown() -> None:
 async def test_results_of_tasks_expire_and_the_workflows_own_stays() -> None:
     async with world(gateway_result_ttl_s=0.000001) as w:
         done = await w.execute("return 1;")
+        ended_at = datetime.fromisoformat((await w.workflow(done["workflowId"]))["finished_at"])
+        await eventually(lambda: w.parts.bus.now() > ended_at + timedelta(milliseconds=1))
         with pytest.raises(ResultUnavailable, match="omit task_id") as error:
             await get(w, done, task_id="n1.0")
         assert error.value.kind == "expired"

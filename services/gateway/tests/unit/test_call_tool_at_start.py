@@ -219,7 +219,13 @@ class Late:
         return RecordPage(records=(), total=0)
 
     async def call_tool(
-        self, scope: Scope, principal: str, tool_id: str, args: JsonObject, timeout_s: float
+        self,
+        scope: Scope,
+        principal: str,
+        tool_id: str,
+        args: JsonObject,
+        timeout_s: float,
+        side: object,
     ) -> ToolOutcome:
         return ToolOutcome(status="ok", result=tool_id)
 

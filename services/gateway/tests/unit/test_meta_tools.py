@@ -25,7 +25,7 @@ from pml_gateway.entrypoints.mcp.meta_tools import (
     ListArguments,
     MetaTool,
 )
-from pml_gateway.ports import AgentApi, Caller
+from pml_gateway.ports import AgentApi, Caller, CallerSide
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.dns import example
 
@@ -200,7 +200,9 @@ class GreetArguments(BaseModel):
     name: str
 
 
-async def greet(agent: AgentApi, caller: Caller, arguments: GreetArguments) -> JsonObject:
+async def greet(
+    agent: AgentApi, caller: Caller, arguments: GreetArguments, side: CallerSide
+) -> JsonObject:
     return {"text": f"{caller.principal} greets {arguments.name}"}
 
 

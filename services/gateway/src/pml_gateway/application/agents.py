@@ -129,7 +129,7 @@ class Agents(AgentApi, AllowedTools):
                 return ToolOutcome(status="refused", message=f"the policy denies {tool_id}")
             case "ask":
                 program = f"return await mcp.call({json.dumps(tool_id)}, args);"
-                request = ExecuteRequest(code=program, args=args, timeout=timeout_s)
+                request = ExecuteRequest(code=program, args=args)
                 return await self.execute(scope, principal, request, side)
 
     @override

@@ -1,19 +1,27 @@
 """The cancel use case: an authorised caller ends a workflow."""
 
+import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from pml_common.errors import Retryable
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
+from pml_gateway.domain.api.errors import Conflict, NotFound
 from pml_gateway.domain.workflow.cancellation import Cancel, require_open
 from pml_gateway.domain.workflow.events import Cancelled
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.ports import Caller
 
+log = logging.getLogger(__name__)
+
 _STOPS_WITHIN_S: Final = 10.0
+_WITHDRAW_AGAIN_S: Final = (0.2, 1.0)
+_WITHDRAWN: Final = Cancel(reason="the call was cancelled")
 
 
 @dataclass(frozen=True)
@@ -51,3 +59,37 @@ class Cancellations:
             return answer
         await self.workflows.deliver(ended, caller.principal)
         return await self.workflows.response(ended)
+
+
+class Withdrawals:
+    """Ends workflows whose callers have cancelled their calls, apart from those calls."""
+
+    def __init__(self, cancellations: Cancellations) -> None:
+        self._cancellations = cancellations
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def withdraw(self, caller: Caller, workflow_id: UUID) -> None:
+        """Begin to end a workflow, unless another caller waits for it here."""
+        task = asyncio.create_task(self._end(caller, workflow_id), name=f"withdraw {workflow_id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Wait until what was begun is done."""
+        await asyncio.gather(*self._tasks)
+
+    async def _end(self, caller: Caller, workflow_id: UUID) -> None:
+        for delay_s in (*_WITHDRAW_AGAIN_S, None):
+            if self._cancellations.workflows.is_awaited(caller.scope, workflow_id):
+                return
+            try:
+                await self._cancellations.cancel(caller, workflow_id, _WITHDRAWN)
+            except Conflict:
+                return
+            except (NotFound, Retryable) as error:
+                # It may be on its way: the call was cancelled while it was being accepted.
+                log.info("%s is not cancelled: %s", workflow_id, error)
+            else:
+                return
+            if delay_s is not None:
+                await asyncio.sleep(delay_s)

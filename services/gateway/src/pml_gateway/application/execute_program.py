@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 from uuid import uuid4
@@ -16,7 +16,9 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.source import CapabilitySource
 from pml_common.telemetry import vocabulary
 from pml_gateway.application.admission import Admission
+from pml_gateway.application.cancel import Withdrawals
 from pml_gateway.application.first_step import FirstStep
+from pml_gateway.application.progress import ProgressReports
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
@@ -25,7 +27,7 @@ from pml_gateway.domain.workflow.joining import may_join
 from pml_gateway.domain.workflow.turns import Party
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import Rules
-from pml_gateway.ports import CallerSide
+from pml_gateway.ports import Caller, CallerSide
 
 
 class Executed(NamedTuple):
@@ -60,6 +62,8 @@ class ProgramExecution:
     rules: Rules
     now: Callable[[], datetime]
     require_ready: Callable[[], Awaitable[None]]
+    progress: ProgressReports
+    withdrawals: Withdrawals
     joining: Joining = field(default_factory=Joining)
 
     async def execute(
@@ -73,42 +77,69 @@ class ProgramExecution:
         source: CapabilitySource | None = None,
     ) -> Executed:
         """Accept `code` once its turn comes, or join the workflow of the same call, and wait for
-        its end or its approval, for as long as it may run and a margin. Raises Busy, Conflict,
-        errors of the bus and of storage."""
+        its end or its approval, for as long as it may run and a margin, or as its caller waits.
+        Raises Busy, Conflict, errors of the bus and of storage."""
         await self.require_ready()
         key = request.idempotency_key or uuid4().hex
-        workflow_id = ids.workflow_id(scope, key)
-        patience_s = (request.timeout or self.terms.default_timeout_s) + self.terms.answer_margin_s
+        asked = IncomingRequest(
+            scope=scope,
+            principal=principal,
+            request=request,
+            code=code,
+            idempotency_key=key,
+            at=self.now(),
+            policy=self.policy_of(scope),
+            known_as=known_as,
+            source=source,
+            traceparent=_traceparent(),
+        )
+        patience_s = self._patience_s(request, side)
         deadline = asyncio.get_running_loop().time() + patience_s
-        party, is_new = Party(scope, principal), request.idempotency_key is None
-        with self.workflows.subscribe(scope, workflow_id) as waiter:
-            turn = self.admission.turn(party, workflow_id, patience_s, is_new=is_new)
-            async with turn as admitted:
-                asked = IncomingRequest(
-                    scope=scope,
-                    principal=principal,
-                    request=request,
-                    code=code,
-                    idempotency_key=key,
-                    at=self.now(),
-                    policy=self.policy_of(scope),
-                    known_as=known_as,
-                    source=source,
-                    traceparent=_traceparent(),
-                )
-                new = accepted(asked, self.terms, self.rules)
-                executed = await self._stored(new, is_new=is_new, fresh=request.fresh)
-                _annotate(executed.workflow)
-                if not executed.joined:
-                    admitted.workflow = stored = executed.workflow
-                    _require_same_request(stored, new)
-                    admitted.workflow = latest = await self.workflows.wait(stored, waiter, deadline)
-                    _require_same_request(latest, new)
-                    executed = Executed(latest)
-        if executed.joined:
-            executed = Executed(await self._until(executed.workflow, deadline), joined=True)
+        seen = [ids.workflow_id(scope, key)]
+        try:
+            executed = await self._begun(asked, side, patience_s, deadline)
+            if executed.joined:
+                seen.append(executed.workflow.workflow_id)
+                executed = await self._until(executed.workflow, side, deadline)
+        except asyncio.CancelledError:
+            if side.withdrawn():
+                self.withdrawals.withdraw(Caller(scope, principal), seen[-1])
+            raise
         await self._deliver(executed.workflow, side)
         return executed
+
+    def _patience_s(self, request: ExecuteRequest, side: CallerSide) -> float:
+        """Return for how long a caller waits."""
+        if request.timeout is not None:
+            return request.timeout + self.terms.answer_margin_s
+        longest = self.terms.default_timeout_s + self.terms.answer_margin_s
+        return longest if side.answer_within_s is None else min(side.answer_within_s, longest)
+
+    async def _begun(
+        self, asked: IncomingRequest, side: CallerSide, patience_s: float, deadline: float
+    ) -> Executed:
+        """Accept a program, and wait for its workflow; or return the workflow that it joins."""
+        scope, is_new = asked.scope, asked.request.idempotency_key is None
+        workflow_id = ids.workflow_id(scope, asked.idempotency_key)
+        party = Party(scope, asked.principal)
+        with self.workflows.subscribe(scope, workflow_id) as waiter:
+            turn = self.admission.turn(party, workflow_id, patience_s, is_new=is_new)
+            async with self.progress.of(side, scope, workflow_id) as reached, turn as admitted:
+                new = accepted(self._current(asked), self.terms, self.rules)
+                executed = await self._stored(new, is_new=is_new, fresh=asked.request.fresh)
+                _annotate(executed.workflow)
+                if executed.joined:
+                    return executed
+                admitted.workflow = stored = executed.workflow
+                _require_same_request(stored, new)
+                await reached.begin(stored)
+                admitted.workflow = latest = await self.workflows.wait(stored, waiter, deadline)
+                _require_same_request(latest, new)
+                return Executed(latest)
+
+    def _current(self, asked: IncomingRequest) -> IncomingRequest:
+        """Return a request as of its turn."""
+        return replace(asked, at=self.now(), policy=self.policy_of(asked.scope))
 
     async def response(self, executed: Executed) -> ExecuteResponse:
         """Build the response for an execution's current state."""
@@ -131,11 +162,14 @@ class ProgramExecution:
                 return Executed(earlier, joined=True)
             return Executed(await self.workflows.accept(step))
 
-    async def _until(self, joined: Workflow, deadline: float) -> Workflow:
+    async def _until(self, joined: Workflow, side: CallerSide, deadline: float) -> Executed:
         """Wait for a workflow that another call began."""
-        with self.workflows.subscribe(joined.scope, joined.workflow_id) as waiter:
-            latest = await self.workflows.known(joined.scope, joined.workflow_id)
-            return await self.workflows.wait(latest or joined, waiter, deadline)
+        scope, workflow_id = joined.scope, joined.workflow_id
+        with self.workflows.subscribe(scope, workflow_id) as waiter:
+            async with self.progress.of(side, scope, workflow_id) as reached:
+                known = await self.workflows.known(scope, workflow_id) or joined
+                await reached.begin(known)
+                return Executed(await self.workflows.wait(known, waiter, deadline), joined=True)
 
     async def _deliver(self, workflow: Workflow, side: CallerSide) -> None:
         if workflow.approval is None or workflow.finished_at is None:

@@ -183,6 +183,10 @@ class WorkflowService:
         """Receive notifications of a workflow, from before it is accepted or read."""
         return self.notifier.subscribe(scope, workflow_id)
 
+    def is_awaited(self, scope: Scope, workflow_id: UUID) -> bool:
+        """Whether a caller of this process waits for a workflow."""
+        return self.notifier.is_awaited(scope, str(workflow_id))
+
     async def wait(
         self,
         workflow: Workflow,

@@ -74,6 +74,8 @@ class StubAgent:
 
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
     requests: list[object] = field(default_factory=list[object])
+    sides: list[CallerSide] = field(default_factory=list[CallerSide])
+    withdrawn: list[bool] = field(default_factory=list[bool])
     outage: Exception | None = None
     registry_outage: Exception | None = None
     hold: asyncio.Event = field(default_factory=asyncio.Event)
@@ -113,8 +115,13 @@ class StubAgent:
         self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide = HERE
     ) -> ExecuteResponse:
         self.requests.append((scope, principal, request))
-        if request.code == "hold":
-            await self.hold.wait()
+        self.sides.append(side)
+        try:
+            if request.code == "hold":
+                await self.hold.wait()
+        except asyncio.CancelledError:
+            self.withdrawn.append(side.withdrawn())
+            raise
         answer = self.answers.get("execute")
         assert isinstance(answer, ExecuteResponse)
         return answer
@@ -183,11 +190,18 @@ class ServedEndpoint:
 
 
 @asynccontextmanager
-async def served(max_body_bytes: int = 1_000_000) -> AsyncGenerator[ServedEndpoint]:
+async def served(
+    max_body_bytes: int = 1_000_000, beat_s: float = 5.0
+) -> AsyncGenerator[ServedEndpoint]:
     """Serve an endpoint on a free port of loopback."""
     agent = StubAgent()
     endpoint = McpEndpoint(
-        agent=agent, allowed=agent, callers=agent, version="1", max_body_bytes=max_body_bytes
+        agent=agent,
+        allowed=agent,
+        callers=agent,
+        version="1",
+        max_body_bytes=max_body_bytes,
+        beat_s=beat_s,
     )
     port = free_port()
     app = Starlette(routes=[endpoint.route])

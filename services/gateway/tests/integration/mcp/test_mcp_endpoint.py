@@ -113,7 +113,7 @@ async def test_ac10_a_named_capability_is_called_by_either_name(
         result = await client.call_tool(name, {"path": "a"})
     assert not result.is_error
     assert result.structured_content == {"moved": 2}
-    request = ExecuteRequest(capability="fs:tidy", args={"path": "a"}, timeout=60.0)
+    request = ExecuteRequest(capability="fs:tidy", args={"path": "a"})
     assert mcp.agent.requests == [(SCOPE, "ada", request)]
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.server.transport_security import TransportSecuritySettings
@@ -22,6 +23,7 @@ from mcp_types import (
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
 )
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as HttpScope
@@ -29,8 +31,14 @@ from starlette.types import Scope as HttpScope
 from pml_common.bus.errors import QueryFailed
 from pml_common.errors import Retryable
 from pml_gateway.domain.api.errors import Forbidden, InvalidRequest, Unavailable
+from pml_gateway.entrypoints.mcp.open_calls import (
+    ANSWER_WITHIN_S,
+    BEAT_S,
+    OpenCalls,
+    with_session,
+)
 from pml_gateway.entrypoints.mcp.tools import McpTools
-from pml_gateway.ports import AgentApi, AllowedTools, Caller, Callers
+from pml_gateway.ports import AgentApi, AllowedTools, Caller, Callers, CallerSide
 
 PATH = "/mcp"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -45,6 +53,8 @@ pml_curate_capabilities. Every other tool here is also callable inside such a pr
 as `await mcp.call("server:tool", {...})`."""
 
 Context = ServerRequestContext[Any, Any]
+
+_POST_ALONE: Final = Response(status_code=405, headers={"Allow": "POST"})
 
 
 class McpEndpoint:
@@ -65,11 +75,14 @@ class McpEndpoint:
         hosts: Sequence[str] = LOOPBACK_HOSTS,
         max_body_bytes: int = 4 * 1024 * 1024,
         call_timeout_s: float = 60.0,
+        beat_s: float = BEAT_S,
+        answer_within_s: float = ANSWER_WITHIN_S,
     ) -> None:
         self._callers = callers
         self._tools = McpTools(agent, allowed, call_timeout_s)
         self._changes = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._changes)
+        self._open = OpenCalls(beat_s, answer_within_s)
         self._ending = False
         server = Server(
             "pml",
@@ -81,6 +94,7 @@ class McpEndpoint:
             on_subscriptions_listen=self._listen,
             get_tool_input_schema=_no_header_parameters,
         )
+        server.middleware.append(self._observe)
         self._sessions = StreamableHTTPSessionManager(
             app=server,
             stateless=True,
@@ -94,8 +108,12 @@ class McpEndpoint:
         return Route(PATH, endpoint=self)
 
     async def __call__(self, scope: HttpScope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request."""
-        await self._sessions.handle_request(scope, receive, send)
+        """Serve one HTTP request. Nothing is sent but in answer to a request, so older clients get
+        no stream of their own (405)."""
+        if scope["method"] != "POST":
+            await _POST_ALONE(scope, receive, send)
+            return
+        await self._sessions.handle_request(scope, receive, with_session(scope, send))
 
     def end_calls(self) -> None:
         """Answer the pending tool calls: their outcome is unknown."""
@@ -131,6 +149,7 @@ class McpEndpoint:
     def end_streams(self) -> None:
         """End the clients' streams of changes; later ones are acknowledged and end at once."""
         self._ending = True
+        self._open.end()
         self._streams.close()
 
     async def _listen(
@@ -152,7 +171,18 @@ class McpEndpoint:
             raise MCPError(INTERNAL_ERROR, f"tools cannot be listed now: {error}") from error
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        return await self._tools.call(await self._caller(ctx), params.name, params.arguments or {})
+        caller, arguments = await self._caller(ctx), params.arguments or {}
+
+        async def work(side: CallerSide) -> CallToolResult:
+            return await self._tools.call(caller, params.name, arguments, side)
+
+        return await self._open.answer(ctx, caller, work)
+
+    async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Take the cancellations of older clients, each of which is a request of its own."""
+        if ctx.method == "notifications/cancelled":
+            self._open.cancel(ctx, await self._caller(ctx))
+        return await call_next(ctx)
 
     async def _caller(self, ctx: Context) -> Caller:
         headers: Mapping[str, str] = ctx.request.headers if ctx.request is not None else {}

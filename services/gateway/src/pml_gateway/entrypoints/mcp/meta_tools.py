@@ -30,14 +30,14 @@ from pml_gateway.domain.api.mcp_results import (
 from pml_gateway.domain.api.next_step import RESULT_TOOL
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.tool_calls.tool_result import error_result, result_of
-from pml_gateway.ports import AgentApi, Caller
+from pml_gateway.ports import HERE, AgentApi, Caller, CallerSide
 
 M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class MetaTool(Generic[M]):
-    """A tool of PML's own. `handler` gets the validated arguments and returns the JSON of an MCP
+    """A tool of PML's own. `handler` gets the validated arguments, and returns the JSON of an MCP
     `CallToolResult`."""
 
     name: str
@@ -45,7 +45,7 @@ class MetaTool(Generic[M]):
     description: str
     annotations: ToolAnnotations
     arguments: type[M]
-    handler: Callable[[AgentApi, Caller, M], Awaitable[JsonObject]]
+    handler: Callable[[AgentApi, Caller, M, CallerSide], Awaitable[JsonObject]]
 
     @cached_property
     def listing(self) -> Tool:
@@ -58,7 +58,9 @@ class MetaTool(Generic[M]):
             annotations=self.annotations,
         )
 
-    async def call(self, agent: AgentApi, caller: Caller, args: JsonObject) -> JsonObject:
+    async def call(
+        self, agent: AgentApi, caller: Caller, args: JsonObject, side: CallerSide = HERE
+    ) -> JsonObject:
         """Run the handler. Raises InvalidRequest that names the field at fault."""
         try:
             arguments = self.arguments.model_validate(args)
@@ -66,11 +68,13 @@ class MetaTool(Generic[M]):
             fault = error.errors()[0]
             field = ".".join(str(part) for part in fault["loc"])
             raise InvalidRequest(field, f"is invalid: {in_words({**fault})}") from None
-        return await self.handler(agent, caller, arguments)
+        return await self.handler(agent, caller, arguments, side)
 
 
-async def _execute(agent: AgentApi, caller: Caller, request: ExecuteRequest) -> JsonObject:
-    return execute_result(await agent.execute(caller.scope, caller.principal, request))
+async def _execute(
+    agent: AgentApi, caller: Caller, request: ExecuteRequest, side: CallerSide
+) -> JsonObject:
+    return execute_result(await agent.execute(caller.scope, caller.principal, request, side))
 
 
 PML_EXECUTE: Final = MetaTool(
@@ -97,7 +101,9 @@ capability and arguments.""",
 )
 
 
-async def _get_task_result(agent: AgentApi, caller: Caller, asked: GetTaskResult) -> JsonObject:
+async def _get_task_result(
+    agent: AgentApi, caller: Caller, asked: GetTaskResult, side: CallerSide
+) -> JsonObject:
     try:
         return execute_result(await agent.result(caller, asked))
     except ResultUnavailable as error:
@@ -130,7 +136,9 @@ class CancelArguments(Request):
     )
 
 
-async def _cancel(agent: AgentApi, caller: Caller, asked: CancelArguments) -> JsonObject:
+async def _cancel(
+    agent: AgentApi, caller: Caller, asked: CancelArguments, side: CallerSide
+) -> JsonObject:
     return cancel_result(await agent.stop(caller, asked.workflow_id, asked.reason))
 
 
@@ -176,7 +184,9 @@ class DiscoverArguments(Request):
         )
 
 
-async def _discover(agent: AgentApi, caller: Caller, arguments: DiscoverArguments) -> JsonObject:
+async def _discover(
+    agent: AgentApi, caller: Caller, arguments: DiscoverArguments, side: CallerSide
+) -> JsonObject:
     page = await agent.discover(arguments.query(caller))
     return result_of(page.model_dump(mode="json", exclude_none=True), structured=True)
 
@@ -218,7 +228,9 @@ class ListArguments(Request):
         return QueryRecords(scope=caller.scope, principal=caller.principal, **dict(self))
 
 
-async def _list(agent: AgentApi, caller: Caller, arguments: ListArguments) -> JsonObject:
+async def _list(
+    agent: AgentApi, caller: Caller, arguments: ListArguments, side: CallerSide
+) -> JsonObject:
     return listed_capabilities(await agent.query_records(arguments.query(caller)))
 
 
@@ -236,7 +248,9 @@ they are for.""",
 )
 
 
-async def _curate(agent: AgentApi, caller: Caller, request: CurateNames) -> JsonObject:
+async def _curate(
+    agent: AgentApi, caller: Caller, request: CurateNames, side: CallerSide
+) -> JsonObject:
     answer = await agent.curate(caller.scope, caller.principal, request)
     return answer_result("pml_curate_capabilities", answer, structured=True)
 

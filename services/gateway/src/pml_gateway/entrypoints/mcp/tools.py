@@ -35,7 +35,7 @@ from pml_gateway.domain.api.mcp_results import answer_result, tool_call_result
 from pml_gateway.domain.api.mcp_tools import did_you_mean, listing_of
 from pml_gateway.domain.tool_calls.tool_result import error_result
 from pml_gateway.entrypoints.mcp.meta_tools import META_TOOLS
-from pml_gateway.ports import AgentApi, AllowedTools, Caller
+from pml_gateway.ports import HERE, AgentApi, AllowedTools, Caller, CallerSide
 
 log = logging.getLogger(__name__)
 
@@ -88,14 +88,16 @@ class McpTools:
         )
         return [*(each.listing for each in META_TOOLS.values()), *upstream]
 
-    async def call(self, caller: Caller, name: str, args: JsonObject) -> CallToolResult:
+    async def call(
+        self, caller: Caller, name: str, args: JsonObject, side: CallerSide = HERE
+    ) -> CallToolResult:
         """Call a tool by its listed name or its true id. Raises MCPError `INVALID_PARAMS` where
         there is none."""
         until_stopped = asyncio.timeout(None)
         try:
             async with until_stopped:
                 self._pending.add(until_stopped)
-                result = await self._call(caller, name, args)
+                result = await self._call(caller, name, args, side)
         except TimeoutError:
             if not until_stopped.expired():
                 raise
@@ -108,22 +110,26 @@ class McpTools:
             self._pending.discard(until_stopped)
         return CallToolResult.model_validate(result)
 
-    async def _call(self, caller: Caller, name: str, args: JsonObject) -> JsonObject:
+    async def _call(
+        self, caller: Caller, name: str, args: JsonObject, side: CallerSide
+    ) -> JsonObject:
         meta_tool = META_TOOLS.get(name)
         if meta_tool is not None:
-            return await meta_tool.call(self._agent, caller, args)
+            return await meta_tool.call(self._agent, caller, args, side)
         capability = capability_of_tool(name)
         if capability is not None and await self._allowed.is_capability(caller, capability):
-            return await self._run(caller, capability, args)
+            return await self._run(caller, capability, args, side)
         tool = await self._find(caller, name)
         answer = await self._agent.call_tool(
-            caller.scope, caller.principal, tool.tool_id, args, self._timeout_s
+            caller.scope, caller.principal, tool.tool_id, args, self._timeout_s, side
         )
         return tool_call_result(tool, answer)
 
-    async def _run(self, caller: Caller, capability: str, args: JsonObject) -> JsonObject:
-        request = ExecuteRequest(capability=capability, args=args, timeout=self._timeout_s)
-        answer = await self._agent.execute(caller.scope, caller.principal, request)
+    async def _run(
+        self, caller: Caller, capability: str, args: JsonObject, side: CallerSide
+    ) -> JsonObject:
+        request = ExecuteRequest(capability=capability, args=args)
+        answer = await self._agent.execute(caller.scope, caller.principal, request, side)
         return answer_result(capability, answer, structured=isinstance(answer.result, dict))
 
     async def _find(self, caller: Caller, name: str, *, waited: bool = False) -> ToolDefinition:

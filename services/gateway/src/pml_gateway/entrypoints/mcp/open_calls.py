@@ -1,0 +1,173 @@
+"""Tool calls that are being answered: their progress, and their cancellation by the client.
+
+From 2026-07-28 on a client cancels by closing the response's stream, and the SDK then cancels the
+handler. Before, a lost connection is no cancellation: the call goes on, and the client cancels it
+with a notification in a request of its own, which names the session and the call's request.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
+
+import anyio
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp_types import CallToolResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.types import Message, Send
+from starlette.types import Scope as HttpScope
+
+from pml_gateway.domain.workflow.progress import progress_value
+from pml_gateway.ports import Caller, CallerSide
+
+Context = ServerRequestContext[Any, Any]
+Work = Callable[[CallerSide], Awaitable[CallToolResult]]
+
+ANSWER_WITHIN_S: Final = 45.0
+"""Common clients give a call up after 60 seconds."""
+
+BEAT_S: Final = 5.0
+"""Interval of progress notifications while nothing else is to be said."""
+
+REQUEST_CANCELLED: Final = -32800
+
+_SESSION: Final = b"mcp-session-id"
+_VERSION: Final = b"mcp-protocol-version"
+
+_Key = tuple[Caller, str, str | int]
+
+
+class _Progress:
+    """Progress notifications of one call, each with a greater value than the one before."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._done, self._beats = 0, 0
+        self._total: int | None = None
+        self._message = "accepted"
+        self._said = -1.0
+
+    async def report(self, done: int, total: int, message: str) -> None:
+        """Send that so many calls of a program are reached."""
+        if done > self._done:
+            self._done, self._beats = done, 0
+        self._total, self._message = total, message
+        await self._send()
+
+    async def beat(self, every_s: float) -> None:
+        """Send that the call is still under way, until this is cancelled."""
+        while True:
+            await asyncio.sleep(every_s)
+            await self._send()
+
+    async def _send(self) -> None:
+        while (value := progress_value(self._done, self._beats)) <= self._said:
+            self._beats += 1
+        self._said = value
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody reads it
+            await self._ctx.session.report_progress(value, self._total, self._message)
+
+
+class _OpenCall:
+    """One call; `withdrawn` by its client, or `abandoned`: the answer would reach nobody."""
+
+    def __init__(self) -> None:
+        self.withdrawn = False
+        self.abandoned = False
+        self.task: asyncio.Task[CallToolResult] | None = None
+
+    async def is_gone(self) -> bool:
+        """Whether nobody waits for the answer."""
+        return self.abandoned or self.withdrawn
+
+
+class OpenCalls:
+    """The calls that this process answers."""
+
+    def __init__(self, beat_s: float = BEAT_S, answer_within_s: float = ANSWER_WITHIN_S) -> None:
+        self._beat_s = beat_s
+        self._answer_within_s = answer_within_s
+        self._calls: dict[_Key, _OpenCall] = {}
+        self._tasks: set[asyncio.Task[CallToolResult]] = set()
+        self._ending = False
+
+    def end(self) -> None:
+        """From now on a connection that is lost cancels nothing: the gateway stops."""
+        self._ending = True
+
+    async def answer(self, ctx: Context, caller: Caller, work: Work) -> CallToolResult:
+        """Do the work of a call for the client that made it."""
+        wants_progress = ctx.meta is not None and ctx.meta.get("progress_token") is not None
+        is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        call, progress = _OpenCall(), _Progress(ctx) if wants_progress else None
+        side = CallerSide(
+            answer_within_s=None if progress else self._answer_within_s,
+            report=progress.report if progress else None,
+            is_gone=call.is_gone,
+            withdrawn=lambda: not self._ending if is_modern else call.withdrawn,
+        )
+        beating = progress and asyncio.create_task(progress.beat(self._beat_s))
+        try:
+            if is_modern:
+                return await work(side)
+            return await self._detached(ctx, caller, call, work(side))
+        finally:
+            if beating is not None:
+                beating.cancel()
+
+    def cancel(self, ctx: Context, caller: Caller) -> None:
+        """Cancel the call that a `notifications/cancelled` names, if it is this client's."""
+        session, named = _session_of(ctx), (ctx.params or {}).get("requestId")
+        if session is None or not isinstance(named, str | int):
+            return
+        call = self._calls.get((caller, session, named))
+        if call is not None and call.task is not None:
+            call.withdrawn = True
+            call.task.cancel()
+
+    async def _detached(
+        self, ctx: Context, caller: Caller, call: _OpenCall, work: Awaitable[CallToolResult]
+    ) -> CallToolResult:
+        """Do the work in a task of its own, which goes on where the connection is lost."""
+        session, key = _session_of(ctx), None
+        call.task = task = asyncio.ensure_future(_awaited(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if session is not None and ctx.request_id is not None:
+            key = caller, session, ctx.request_id
+            self._calls[key] = call
+            task.add_done_callback(lambda _: self._calls.pop(key, None))
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            call.abandoned = True
+            raise
+        if task.cancelled():
+            raise MCPError(REQUEST_CANCELLED, "the client cancelled the call")
+        return task.result()
+
+
+async def _awaited(work: Awaitable[CallToolResult]) -> CallToolResult:
+    return await work
+
+
+def _session_of(ctx: Context) -> str | None:
+    return ctx.request.headers.get(_SESSION.decode()) if ctx.request is not None else None
+
+
+def with_session(scope: HttpScope, send: Send) -> Send:
+    """Give a client that begins its handshake a session id, by which its later requests are told
+    from those of others; no state belongs to it. Older revisions begin without a version."""
+    names = {name for name, _ in scope["headers"]}
+    if _SESSION in names or _VERSION in names:
+        return send
+
+    async def send_with_session(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            header = (_SESSION, uuid4().hex.encode())
+            message = {**message, "headers": [*message.get("headers", ()), header]}
+        await send(message)
+
+    return send_with_session

@@ -1,0 +1,169 @@
+"""Calls that are under way: their progress and their cancellation, through the official client in
+each generation of the protocol."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from itertools import pairwise
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from libs.pml_local.tests.support.harness import eventually
+from pml_gateway.domain.api.api import ExecuteResponse
+from services.gateway.tests.integration.mcp.served_endpoint import ServedEndpoint, served
+
+pytestmark = pytest.mark.integration
+
+Json = dict[str, object]
+
+HOLD: Json = {"code": "hold"}
+WORKFLOW = UUID(int=7)
+DONE = ExecuteResponse(status="success", result=1, workflow_id=WORKFLOW)
+LEGACY = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+
+
+@pytest.fixture
+async def mcp() -> AsyncGenerator[ServedEndpoint]:
+    async with served(beat_s=0.01) as mcp:
+        mcp.agent.answers["execute"] = DONE
+        yield mcp
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """The way in which the official client connects."""
+    return str(request.param)
+
+
+async def test_without_a_progress_token_a_call_is_answered_within_45_seconds(
+    mcp: ServedEndpoint, mode: str
+) -> None:
+    async with mcp.client(mode) as client:
+        await client.call_tool("pml_execute", {"code": "x"})
+    (side,) = mcp.agent.sides
+    assert (side.answer_within_s, side.report) == (45.0, None)
+
+
+async def test_progress_grows_with_each_notification_and_tells_of_the_calls_reached(
+    mcp: ServedEndpoint, mode: str
+) -> None:
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+
+    async with asyncio.timeout(30), mcp.client(mode) as client:
+        calling = asyncio.create_task(client.call_tool("pml_execute", HOLD, progress_callback=tell))
+        await eventually(lambda: len(told) > 2)
+        (side,) = mcp.agent.sides
+        assert side.answer_within_s is None
+        assert side.report is not None
+        for done in (1, 2):
+            await side.report(done, 3, f"{done} of 3")
+            await eventually(lambda of=done: any(one[2] == f"{of} of 3" for one in told))
+        count = len(told)
+        await eventually(lambda: len(told) > count + 2)
+        mcp.agent.hold.set()
+        await calling
+    assert all(before[0] < after[0] < 2 for before, after in pairwise(told))
+    assert told[0][1:] == (None, "accepted")
+    assert told[-1][1:] == (3, "2 of 3")
+
+
+async def _cancelled(mcp: ServedEndpoint, mode: str) -> None:
+    """Make a call and cancel it once it is under way; the connection stays in use."""
+    async with mcp.client(mode) as client:
+        calling = asyncio.create_task(client.call_tool("pml_execute", HOLD))
+        await eventually(lambda: mcp.agent.sides)
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)
+        await eventually(lambda: mcp.agent.withdrawn)
+        again = await client.call_tool("pml_execute", {"code": "x"})
+        assert not again.is_error
+
+
+async def test_a_call_that_its_client_cancels_is_withdrawn(mcp: ServedEndpoint, mode: str) -> None:
+    async with asyncio.timeout(30):
+        await _cancelled(mcp, mode)
+    assert mcp.agent.withdrawn == [True]
+    assert await mcp.agent.sides[0].is_gone() is (mode == "legacy")
+
+
+async def _begin(mcp: ServedEndpoint, http: httpx2.AsyncClient) -> str:
+    """Begin a session as an older client does."""
+    begin: Json = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
+    body: Json = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}
+    answer = await http.post(mcp.url, json=body, headers={"Accept": LEGACY["Accept"]})
+    return answer.headers["mcp-session-id"]
+
+
+async def _post(
+    http: httpx2.AsyncClient, mcp: ServedEndpoint, session: str, body: Json
+) -> httpx2.Response:
+    headers = {**LEGACY, "Mcp-Session-Id": session, "X-User": "ada"}
+    return await http.post(mcp.url, json={"jsonrpc": "2.0", **body}, headers=headers, timeout=20.0)
+
+
+CALL: Json = {
+    "id": 5,
+    "method": "tools/call",
+    "params": {"name": "pml_execute", "arguments": HOLD},
+}
+
+
+def _cancel(request_id: object) -> Json:
+    return {"method": "notifications/cancelled", "params": {"requestId": request_id}}
+
+
+async def test_no_session_cancels_the_calls_of_another(mcp: ServedEndpoint) -> None:
+    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+        ours, theirs = await _begin(mcp, http), await _begin(mcp, http)
+        assert ours != theirs
+        calling = asyncio.create_task(_post(http, mcp, ours, CALL))
+        await eventually(lambda: mcp.agent.sides)
+        for session, request_id in ((theirs, 5), (ours, 6), (ours, None)):
+            assert (await _post(http, mcp, session, _cancel(request_id))).status_code == 202
+        assert mcp.agent.withdrawn == []
+        assert (await _post(http, mcp, ours, _cancel(5))).status_code == 202
+        answer = await calling
+    assert mcp.agent.withdrawn == [True]
+    assert "-32800" in answer.text
+
+
+async def test_a_lost_connection_of_an_older_client_cancels_nothing(mcp: ServedEndpoint) -> None:
+    async with asyncio.timeout(30):
+        async with httpx2.AsyncClient() as http:
+            session = await _begin(mcp, http)
+            calling = asyncio.create_task(_post(http, mcp, session, CALL))
+            await eventually(lambda: mcp.agent.sides)
+            calling.cancel()
+            await asyncio.gather(calling, return_exceptions=True)
+        (side,) = mcp.agent.sides
+        await eventually(side.is_gone)
+    assert mcp.agent.withdrawn == []
+    mcp.agent.hold.set()
+
+
+async def test_a_gateway_that_stops_withdraws_nothing(mcp: ServedEndpoint) -> None:
+    async with asyncio.timeout(30), mcp.client() as client:
+        calling = asyncio.create_task(client.call_tool("pml_execute", HOLD))
+        await eventually(lambda: mcp.agent.sides)
+        mcp.endpoint.end_streams()
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)
+        await eventually(lambda: mcp.agent.withdrawn)
+    assert mcp.agent.withdrawn == [False]
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_older_clients_are_told_that_there_is_no_stream_of_their_own(
+    mcp: ServedEndpoint, method: str
+) -> None:
+    async with httpx2.AsyncClient() as http:
+        answer = await http.request(method, mcp.url, headers=LEGACY)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")

@@ -1,0 +1,120 @@
+"""Long calls of an agent: their progress, and cancelling them, with the official client."""
+
+import asyncio
+from itertools import pairwise
+from typing import cast
+
+import pytest
+from mcp import Client
+
+from libs.pml_local.tests.support.harness import eventually
+from tests.e2e.harness import Json, StackHarness
+from tests.e2e.test_agents_way import Mode, agent, answer_of
+
+pytestmark = pytest.mark.e2e
+
+ALL = """
+const path = args.path;
+await mcp.counting.peek({ path });
+const said = await mcp.counting.linger({ n: args.n });
+if (said === "never") await mcp.counting.fail({ why: said });
+return said;
+"""
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def mode(request: pytest.FixtureRequest) -> Mode:
+    """The generation of the protocol."""
+    return request.param
+
+
+def _call(n: int, **more: object) -> dict[str, object]:
+    return {"code": ALL, "args": {"path": "/", "n": n}, "timeout": 60, **more}
+
+
+async def _lingers(harness: StackHarness, n: int) -> None:
+    await eventually((harness.folder / f"lingers-{n}").exists, within=60.0)
+
+
+async def _cancel(calling: asyncio.Task[object]) -> None:
+    calling.cancel()
+    await asyncio.gather(calling, return_exceptions=True)
+
+
+async def _latest(harness: StackHarness) -> Json:
+    """The workflow that was accepted last."""
+    page = (await harness.http.get("/api/workflows", params={"limit": 1})).json()
+    return cast(list[Json], page["workflows"])[0]
+
+
+async def test_a_client_hears_which_calls_its_program_has_reached(
+    harness: StackHarness, mode: Mode
+) -> None:
+    n = 1000 if mode == "auto" else 1001
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+
+    async with asyncio.timeout(120), agent(harness, mode) as client, asyncio.TaskGroup() as group:
+        calling = group.create_task(
+            client.call_tool("pml_execute", _call(n), progress_callback=tell)
+        )
+        await _lingers(harness, n)
+        await eventually(lambda: any("linger" in str(one[2]) for one in told), within=60.0)
+        harness.release(n)
+        answer = answer_of(await calling)
+    assert answer["status"] == "success", answer
+    assert all(before[0] < after[0] for before, after in pairwise(told))
+    assert told[-1][1] == 3
+    assert "2 of 3 calls reached: counting:linger" in [str(one[2])[:38] for one in told][-1]
+
+
+async def test_a_client_that_cancels_stops_its_program(harness: StackHarness, mode: Mode) -> None:
+    n = 1010 if mode == "auto" else 1011
+    async with asyncio.timeout(120), agent(harness, mode) as client:
+        calling = asyncio.create_task(client.call_tool("pml_execute", _call(n)))
+        await _lingers(harness, n)
+        workflow = await _latest(harness)
+        await _cancel(calling)
+        ended = await harness.end_of(str(workflow["workflow_id"]))
+        error = cast(Json, ended["error"])
+        assert error["kind"] == "cancelled"
+        assert "the call was cancelled. It has called counting:peek." in str(error["message"])
+        await eventually((harness.folder / f"cancelled-{n}").exists, within=60.0)
+        assert (await client.call_tool("counting_peek", {"path": "/"})).is_error is False
+
+
+async def test_a_client_that_cancels_stops_a_direct_call(harness: StackHarness, mode: Mode) -> None:
+    n = 1020 if mode == "auto" else 1021
+    async with asyncio.timeout(120), agent(harness, mode) as client:
+        calling = asyncio.create_task(client.call_tool("counting_linger", {"n": n}))
+        await _lingers(harness, n)
+        await _cancel(calling)
+        await eventually((harness.folder / f"cancelled-{n}").exists, within=60.0)
+
+
+async def test_a_program_goes_on_while_another_client_waits_for_it(
+    harness: StackHarness, mode: Mode
+) -> None:
+    n = 1030 if mode == "auto" else 1031
+    call = _call(n, idempotency_key=f"shared-{n}")
+    heard = asyncio.Event()
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        if total is not None:
+            heard.set()
+
+    async def waits(client: Client) -> Json:
+        return answer_of(await client.call_tool("pml_execute", call, progress_callback=tell))
+
+    async with asyncio.timeout(120), agent(harness, mode) as one, agent(harness, mode) as other:
+        calling = asyncio.create_task(one.call_tool("pml_execute", call))
+        await _lingers(harness, n)
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(waits(other))
+            await heard.wait()
+            await _cancel(calling)
+            harness.release(n)
+        assert waiting.result()["status"] == "success"
+    assert not (harness.folder / f"cancelled-{n}").exists()

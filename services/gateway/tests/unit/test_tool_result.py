@@ -1,11 +1,12 @@
 """Conversion of results between MCP and programs."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
@@ -149,7 +150,8 @@ def test_an_object_goes_out_structured_where_that_is_promised() -> None:
 def test_blocks_go_out_as_they_came() -> None:
     blocks: list[Any] = [_text("one"), {"type": "image", "data": "", "mimeType": "image/png"}]
     assert result_of(blocks, structured=False)["content"] == blocks
-    for no_block in ({"type": "cat"}, {"type": "image", "data": ""}, {"type": "text"}, 5):
+    others: list[Any] = [{"type": "cat"}, {"type": "image", "data": ""}, {"type": "text"}, 5]
+    for no_block in others:
         content = result_of([no_block], structured=False)["content"]
         assert content == [_text(json.dumps([no_block]))]
     assert result_of(None, structured=True) == {"content": [], "isError": False}
@@ -165,7 +167,7 @@ def test_a_value_that_goes_out_says_itself(value: Any) -> None:
     result = result_of(value, structured=True)
     back = outcome_of(result).result
     if isinstance(value, dict | str):
-        assert back == with_exact_integers(value)
+        assert back == with_exact_integers(cast(JsonValue, value))
     elif value is None:
         assert back is None
     else:

@@ -50,7 +50,7 @@ def answered_result(answer: JsonObject) -> JsonObject:
     `structuredContent` alone goes out as text, too: not every client reads it."""
     content = answer.get("content")
     structured = answer.get("structuredContent")
-    blocks = content if isinstance(content, list) else []
+    blocks: list[JsonValue] = content if isinstance(content, list) else []
     if not blocks and structured is not None:
         blocks = [text_of(structured)]
     result: JsonObject = {"content": blocks, "isError": answer.get("isError") is True}

@@ -184,3 +184,14 @@ def test_a_signature_shows_how_a_program_calls_a_capability() -> None:
     assert capability_signature("fs_copy", schema("path")) == (
         "capabilities.fs_copy(args: { path: string }): Promise<any>"
     )
+
+
+def test_tools_that_are_no_members_are_called_by_their_ids() -> None:
+    text = declarations([tool("odd:then", "path"), tool("odd:constructor"), tool("odd:fine")])
+    servers = text[text.index("interface PmlServers") : text.index("interface PmlCapabilities")]
+    assert "then" not in servers
+    assert "constructor" not in servers
+    assert "readonly fine:" in servers
+    assert '  "odd:then": (args: { path: string }) => Promise<any>;\n' in text
+    signature = tool_signature(tool("odd:then", "path"))
+    assert signature == 'mcp.call("odd:then", args: { path: string }): Promise<any>'

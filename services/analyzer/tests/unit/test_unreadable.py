@@ -116,6 +116,30 @@ def test_an_unknown_tool_or_server_names_near_matches(code: str, complaint: str)
     assert rejected(code).missing_tools
 
 
+@pytest.mark.parametrize("name", ["then", "toJSON", "toString", "valueOf"])
+def test_a_tool_of_a_name_that_the_language_looks_up_is_called_by_its_id(name: str) -> None:
+    told = f"mcp.odd.{name} is no tool: a tool of such a name is called by its id, "
+    by_id = f'mcp.call("odd:{name}", {{…}})'
+    for code in (f"mcp.odd.{name}({{}})", f"const f = mcp['odd'].{name}; f({{}})"):
+        assert any(told + by_id in line for line in complaints(code)), code
+    called = f"await mcp.call('odd:{name}', {{}})"
+    outcome = analyze(called, tools=[tool(f"odd:{name}")], policy=Policy())
+    assert not isinstance(outcome, Rejection)
+
+
+@pytest.mark.parametrize(
+    ("code", "by_id"),
+    [
+        ("mcp.odd.constructor({})", 'mcp.call("odd:constructor", {…})'),
+        ("mcp.odd['__proto__']({})", 'mcp.call("odd:__proto__", {…})'),
+        ("mcp.constructor.read({})", 'mcp.call("constructor:<tool>", {…})'),
+    ],
+)
+def test_a_tool_behind_a_refused_member_is_called_by_its_id(code: str, by_id: str) -> None:
+    end = f"a tool of such a name is called by its id, {by_id}."
+    assert any(told.endswith(end) for told in complaints(f"await {code};"))
+
+
 def test_a_tool_missing_twice_is_told_twice() -> None:
     assert len(complaints("mcp.fs.raed({}); mcp.fs.raed({});")) == 2
 

@@ -56,7 +56,6 @@ class ExecutorSettings(ServiceSettings):
     executor_journal_flush_s: float = Field(
         default=0.075, gt=0, description="time after which an entry is stored that no call awaits"
     )
-    executor_tool_timeout_s: float = Field(default=60.0, gt=0)
     executor_max_outage_s: float = Field(
         default=600.0,
         ge=0,
@@ -70,7 +69,6 @@ class ExecutorSettings(ServiceSettings):
             max_tool_calls=self.executor_max_tool_calls,
             max_message_bytes=self.executor_max_message_mib * 2**20,
             max_journal_bytes=self.executor_max_journal_mib * 2**20,
-            tool_timeout_s=self.executor_tool_timeout_s,
             max_outage_s=self.executor_max_outage_s,
         )
 

@@ -30,6 +30,7 @@ from pml_gateway.domain.api.curation import CurateNames, SaveProgram
 from pml_gateway.domain.api.records import MergeSources
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
+from pml_gateway.domain.servers.circuit import CircuitState
 from pml_gateway.domain.tool_calls.ledger import Entry
 from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
 from pml_gateway.domain.workflow.workflow import Step, Workflow
@@ -41,6 +42,8 @@ ServerState = Literal["connecting", "ready", "failed"]
 class ServerStatus:
     """State of the connection to one MCP server. `tools` is the number of tools last listed,
     `warnings` say which of them are not used and why; once `announced`, the tool catalog has them.
+    `circuit_fault` says why calls are refused while the `circuit` is not closed; `timeout_s` is the
+    configured time limit of a call.
     """
 
     state: ServerState
@@ -50,6 +53,11 @@ class ServerStatus:
     hints_trusted: bool = True
     warnings: tuple[str, ...] = ()
     announced: bool = True
+    circuit: CircuitState = "closed"
+    circuit_fault: str | None = None
+    calls_under_way: int = 0
+    calls_queued: int = 0
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True)

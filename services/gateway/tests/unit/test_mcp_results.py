@@ -1,5 +1,6 @@
 """Executions as MCP tool results."""
 
+import json
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -135,3 +136,16 @@ def test_a_tool_without_a_value_gives_the_reason(
     result = tool_call_result(STRUCTURED, answer)
     assert result["isError"] is True
     assert words in _text(result)
+
+
+def test_an_image_of_a_program_is_a_block_and_nothing_else() -> None:
+    image: JsonObject = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    value: JsonObject = {"caption": "a cat", "shot": image}
+    result = execute_result(ExecuteResponse(status="success", result=value))
+    content = result["content"]
+    assert isinstance(content, list)
+    assert content[1:] == [image]
+    note: JsonObject = {"type": "image", "content_block": 1, "mimeType": "image/png"}
+    whole: JsonObject = {"status": "success", "result": {"caption": "a cat", "shot": note}}
+    assert result["structuredContent"] == whole
+    assert content[0] == {"type": "text", "text": json.dumps(whole)}

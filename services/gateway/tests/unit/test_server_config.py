@@ -114,7 +114,24 @@ def test_a_disabled_entry_is_passed_over_whatever_it_holds() -> None:
 
 def test_fields_of_other_programs_are_known_to_have_no_effect() -> None:
     server = parse_servers(_file(s={"command": "x", "timeout": 3, "autoApprove": []}), {})["s"]
-    assert server.ignored_fields == ("autoApprove", "timeout")
+    assert server.ignored_fields == ("autoApprove",)
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [(90, 90.0), (0.5, 0.5), (3600, 3600.0), (60_000, 60.0), ("500ms", 0.5), ("5m", 300.0)],
+)
+def test_a_time_limit_is_in_seconds_unless_it_is_long_or_has_a_unit(
+    given: object, seconds: float
+) -> None:
+    server = parse_servers(_file(s={"command": "x", "timeout": given}), {})["s"]
+    assert server.timeout == seconds
+
+
+@pytest.mark.parametrize("given", [0, -1, "soon", "5h", [5], True])
+def test_a_time_limit_that_is_none_is_refused(given: object) -> None:
+    (fault,) = _faults(_file(s={"command": "x", "timeout": given}))
+    assert fault.startswith("mcpServers.s.timeout: ")
 
 
 def test_secrets_stay_out_of_what_is_printed() -> None:

@@ -16,21 +16,11 @@ from pml_analysis.names.values import (
     Origin,
 )
 from pml_analysis.syntax.literals import string_value
+from pml_analysis.syntax.member_names import REFUSED_KEYS, how_by_id
 from pml_analysis.syntax.node_kinds import FUNCTIONS, KEY_NAMES, MEMBERS
 from pml_analysis.syntax.tree import Node
 from pml_analysis.text.problems import Problem
 
-_OTHERS: Final = "it reaches into objects that are not the program's"
-_PROTOTYPES: Final = "prototypes are not for programs; use a class, a Map, or Object.create(null)"
-_REFUSED_KEYS: Final[dict[str, str]] = {
-    "__defineGetter__": f"{_OTHERS}; write a getter in the object",
-    "__defineSetter__": f"{_OTHERS}; write a setter in the object",
-    "__lookupGetter__": _OTHERS,
-    "__lookupSetter__": _OTHERS,
-    "__proto__": _PROTOTYPES,
-    "constructor": "through it code can be made from text; compare it (===), or name the class",
-    "setPrototypeOf": "prototypes are not for programs; a class sets its own, errors too",
-}
 _COMPARING: Final = frozenset({"==", "===", "!=", "!=="})
 _CHANGING: Final = frozenset(
     {
@@ -55,6 +45,9 @@ _OPENING: Final = frozenset(
     }
 )
 """Functions whose second argument is a key of the first."""
+
+_TOOL_PATH: Final = 2
+"""Length of the path of a tool in `mcp`."""
 
 _UNCHANGEABLE: Final = (
     "prototype cannot be changed: other code relies on it; use a class of your own, or a function."
@@ -83,12 +76,12 @@ def _members(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
             call = member.above.parent
             if member.above.kind == "arguments" and call is not None:
                 yield from _passed_prototypes(member, call, builtins)
-        elif isinstance(key, str) and key in _REFUSED_KEYS:
+        elif isinstance(key, str) and key in REFUSED_KEYS:
             operand = member.children[0]
             if key != "constructor" or not (
                 _only_tests_type(member, origins) or _is_data(origins.of(operand), origins)
             ):
-                yield _refused(member.children[-1], key)
+                yield _refused(member.children[-1], key, origins.of(operand))
 
 
 def _only_tests_type(member: Node, origins: Origins) -> bool:
@@ -133,7 +126,7 @@ def _parts(origins: Origins) -> Iterator[Problem]:
     for node, parts in found:
         for part in parts:
             for step in part.path:
-                if isinstance(step, str) and step in _REFUSED_KEYS and step != "__proto__":
+                if isinstance(step, str) and step in REFUSED_KEYS and step != "__proto__":
                     value = origins.of(part.value) if part.value is not None else None
                     if value is None or step != "constructor" or not _is_data(value, origins):
                         yield _refused(node, step)
@@ -153,7 +146,7 @@ def _own_keys(origins: Origins) -> Iterator[Problem]:
         written = node.children[0].inner
         key = _constant(written, origins)
         is_step = node.above.kind == "pair_pattern" and written.kind != "string"
-        if key == "__proto__" or (is_step and key in _REFUSED_KEYS):
+        if key == "__proto__" or (is_step and key in REFUSED_KEYS):
             yield _refused(node, key)
 
 
@@ -211,7 +204,7 @@ def _calls(origins: Origins, builtins: Builtins) -> Iterator[Problem]:
         if path in _CHANGING and first is not None and is_prototype(builtins.path(first)):
             yield Problem(first.start, _UNCHANGEABLE)
         key = _constant(second, origins) if path in _OPENING and second is not None else ""
-        if second is not None and key in _REFUSED_KEYS:
+        if second is not None and key in REFUSED_KEYS:
             yield _refused(second, key)
 
 
@@ -228,5 +221,9 @@ def _constant(node: Node, origins: Origins) -> str:
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
 
 
-def _refused(node: Node, key: str) -> Problem:
-    return Problem(node.start, f"{key} is not allowed: {_REFUSED_KEYS[key]}.")
+def _refused(node: Node, key: str, of: Origin = None) -> Problem:
+    """Build the problem of a key; `of` is the origin of what it is a member of."""
+    why = REFUSED_KEYS[key]
+    if isinstance(of, FromTools) and len(of.path) < _TOOL_PATH:
+        why = f"{why}; {how_by_id((*of.path, key))}"
+    return Problem(node.start, f"{key} is not allowed: {why}.")

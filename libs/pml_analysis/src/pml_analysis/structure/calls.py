@@ -12,6 +12,7 @@ from pml_analysis.names.values import (
     FromTools,
     Origin,
 )
+from pml_analysis.syntax.member_names import LOOKED_UP, how_by_id
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.text.problems import Problem
 
@@ -59,6 +60,9 @@ def find_calls(tree: Tree, origins: Origins) -> Calls:
 
 def _classify(calls: Calls, origins: Origins, call: Node, callee: Node, origin: Origin) -> None:
     match origin:
+        case FromTools(path=(server, tool)) if LOOKED_UP & {server, tool}:
+            message = f"mcp.{server}.{tool} is no tool: {how_by_id((server, tool))}."
+            calls.problems.append(Problem(callee.start, message))
         case FromTools(path=(server, tool)):
             calls.sites.append(_site(call, callee, server, tool, 0))
         case FromTools(path=path):

@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from pml_analysis.syntax.member_names import is_member
 from pml_analysis.typing.json_schema_types import SchemaTypes
 from pml_analysis.typing.sandbox_types import SANDBOX, SANDBOX_NAMES
 from pml_analysis.typing.type_text import block, comment, indented, key, pascal, quoted
@@ -34,7 +35,7 @@ declare const mcp: PmlMcp;
 declare const capabilities: PmlCapabilities;
 """
 _BY_NAME: Final = "call"
-"""`mcp.call` is no server: the tools of one of that name are called by name alone."""
+"""`mcp.call` is no server: the tools of one of that name are called by id alone."""
 
 _COMBINATIONS: Final = ("anyOf", "oneOf")
 NONE: Final[Mapping[str, ToolDefinition]] = {}
@@ -62,9 +63,9 @@ def declarations(
     }
     members = {name: each for name, each in learned.items() if name.isidentifier()}
     shelves = [
-        f"readonly {key(server)}: {block(_members(known))}"
+        f"readonly {key(server)}: {block(_members(reached))}"
         for server, known in servers.items()
-        if server != _BY_NAME
+        if (reached := {tool: it for tool, it in known.items() if not _by_id(server, tool)})
     ]
     calls = [*_calls(servers), *_capability_calls(learned)]
     return "".join(
@@ -86,7 +87,7 @@ def tool_signature(tool: ToolDefinition) -> str:
     """Build the signature of a call, after the types that it refers to by name:
     `mcp.fs.read(args: { path: string }): Promise<any>`."""
     path = tool.server, tool.name
-    if tool.server == _BY_NAME:
+    if _by_id(tool.server, tool.name):
         return _signature("mcp.call(", path, tool, f"{quoted(tool.tool_id)}, ")
     return _signature(f"mcp{_member(tool.server)}{_member(tool.name)}(", path, tool)
 
@@ -139,6 +140,11 @@ def _signature(called: str, path: tuple[str, str], tool: ToolDefinition, first: 
     return f"{types}{called}{first}{it.parameters}): {it.result}"
 
 
+def _by_id(server: str, tool: str) -> bool:
+    """Whether a tool is called by its id alone."""
+    return server == _BY_NAME or not is_member(server, tool)
+
+
 def _member(name: str) -> str:
     return f".{name}" if key(name) == name else f"[{quoted(name)}]"
 
@@ -173,7 +179,8 @@ def _calls(servers: Mapping[str, Mapping[str, _Callable]]) -> Iterator[str]:
     for server, known in servers.items():
         for tool, each in known.items():
             path = f"PmlServers[{quoted(server)}][{quoted(tool)}]"
-            yield f"{quoted(f'{server}:{tool}')}: {each.signature if server == _BY_NAME else path}"
+            type_ = each.signature if _by_id(server, tool) else path
+            yield f"{quoted(f'{server}:{tool}')}: {type_}"
 
 
 def _capability_calls(learned: Mapping[str, _Callable]) -> Iterator[str]:

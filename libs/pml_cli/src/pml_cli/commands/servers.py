@@ -34,6 +34,7 @@ def list_servers(client: Client, out: Output) -> None:
     table = Table(Column("server", no_wrap=True), "state", "tools", "hints", "remarks", box=None)
     for one in cast(list[Json], answer["servers"]):
         remarks = [str(one["error"])] if one.get("error") else []
+        remarks += [str(one["circuit_fault"])] if one.get("circuit_fault") else []
         remarks += [str(each) for each in cast(list[object], one.get("warnings") or [])]
         remarks += [
             f"{held['name']}: quarantined, changed {', '.join(cast(list[str], held['changed']))}"

@@ -267,7 +267,6 @@ class Attempt:
     async def _request_call(
         self, call: Call, start: ToolStart, *, again: bool = False
     ) -> ToolOutcome:
-        timeout_s = min(self.time.remaining(), self.deps.limits.tool_timeout_s)
         # Another executor may have requested what only reads without leaving a trace of it.
         is_new = call.start is None and (
             self.is_first or call.tool not in self.command.read_only_tools
@@ -276,7 +275,7 @@ class Attempt:
             self.command,
             call,
             self._grant_digest,
-            timeout_s,
+            self.time.remaining(),
             start.ts,
             is_new=is_new,
             again=again,

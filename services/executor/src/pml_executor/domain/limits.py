@@ -21,7 +21,6 @@ class RunLimits:
     max_capability_calls: int = 1000
     max_message_bytes: int = 4 * _MIB
     max_journal_bytes: int = 32 * _MIB
-    tool_timeout_s: float = 60.0
     max_outage_s: float = 600.0
 
 

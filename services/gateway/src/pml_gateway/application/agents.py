@@ -46,6 +46,8 @@ from pml_gateway.ports import (
 
 _CURATE: Final = "learn:curate"
 _PAGE: Final = 200
+_MARGIN_S: Final = 5.0
+"""Time beside a server's own limit of its calls: to wait for its turn, say."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,9 @@ class Agents(AgentApi, AllowedTools):
                 return ToolOutcome(status="refused", message=why)
             known = [each.tool_id for each in await self.list_tools(scope)]
             raise NotFound(f"no tool {tool_id}{did_you_mean(tool_id, known)}")
+        limit_s = self.tools.status()[tool.server].timeout_s
+        if limit_s is not None:
+            timeout_s = min(limit_s + _MARGIN_S, self.execution.max_timeout_s)
         match self.policy_of(scope).verdict_on(tool, args, is_all=True)[0]:
             case "allow":
                 origin = CallOrigin(Caller(scope, principal), uuid4())

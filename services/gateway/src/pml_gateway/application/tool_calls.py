@@ -40,6 +40,7 @@ from pml_gateway.domain.tool_calls.repeatable import (
     outcome_of_attempt,
     repeatable,
 )
+from pml_gateway.domain.tool_calls.tool_result import Answered
 from pml_gateway.ports import Caller, CallLedger, CallOrigin, KnownTools
 
 log = logging.getLogger(__name__)
@@ -279,6 +280,8 @@ class ToolCalls:
                 again = await self._call_once(call, deadline, origin)
                 outcome = after_unknown(outcome, again)
             outcome = outcome_of_attempt(call, outcome, self._tools.find(call.tool))
+            if isinstance(outcome, Answered):
+                outcome = outcome.plain
             span.set_attribute(vocabulary.OUTCOME, outcome.status)
         return outcome
 

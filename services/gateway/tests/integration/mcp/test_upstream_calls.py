@@ -9,6 +9,7 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import ToolAnnotations
 from pml_gateway.adapters.mcp_client.server_pool import Limits
 from pml_gateway.domain.servers.server_config import ServerConfig
+from pml_gateway.domain.tool_calls.tool_result import Answered
 from services.gateway.tests.integration.mcp.harness import QUICK, Listener, ServerHarness, connected
 
 pytestmark = pytest.mark.integration
@@ -29,13 +30,18 @@ async def test_a_server_lists_its_tools_with_their_hints(reached: ServerConfig) 
     assert tools["blocks"].output_schema is None
 
 
+def _plain(outcome: ToolOutcome) -> ToolOutcome:
+    assert isinstance(outcome, Answered)
+    return outcome.plain
+
+
 async def test_results_become_values(reached: ServerConfig) -> None:
     async with connected({"box": reached}) as pool:
         structured = await pool.call("box:echo", {"text": "hi"}, 5)
         text = await pool.call("box:slow", {"seconds": 0}, 5)
         blocks = await pool.call("box:blocks", {}, 5)
-    assert structured == ToolOutcome(status="ok", result={"text": "hi"})
-    assert text == ToolOutcome(status="ok", result="done")
+    assert _plain(structured) == ToolOutcome(status="ok", result={"text": "hi"})
+    assert _plain(text) == ToolOutcome(status="ok", result="done")
     assert blocks.result == [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
 
 
@@ -44,7 +50,7 @@ async def test_failures_carry_the_message_of_the_tool(reached: ServerConfig) -> 
         failed = await pool.call("box:echo", {}, 5)
         misspelt = await pool.call("box:ecko", {}, 5)
         nonsense = await pool.call("box:lie", {}, 5)
-    assert failed == ToolOutcome(status="tool_error", message="text is missing")
+    assert _plain(failed) == ToolOutcome(status="tool_error", message="text is missing")
     assert misspelt == ToolOutcome(status="tool_error", message="no tool ecko")
     assert nonsense.status == "unknown"
     assert "is not of type 'string'" in str(nonsense.message)

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 
 import anyio
@@ -19,6 +19,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.listings import set_aside_of
 from pml_gateway.adapters.mcp_client.transport import TransportState, open_streams
 from pml_gateway.domain.api.mcp_tools import definitions_of
+from pml_gateway.domain.servers.circuit import CircuitRules
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.servers.tool_meta import MetaKey, has_meta, unstable_keys
@@ -38,6 +39,8 @@ class Limits:
     lasted `stable_s` is renewed at once when it ends. After `suspect_after` timed-out calls in a
     row a server must answer a probe within `probe_timeout_s`, or is connected anew.
 
+    At most `concurrency` calls are under way at a time, and `queue` more wait for their turn.
+
     Calls wait for an absent server until it was absent for `absence_s`; later for one attempt to
     connect, `attempt_s` at most. While calls wait, attempts are the first retry delay apart, later
     `wanted_delay_s`.
@@ -47,6 +50,8 @@ class Limits:
     retry_delays_s: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
     stable_s: float = 10.0
     concurrency: int = 16
+    queue: int = 256
+    circuit: CircuitRules = field(default_factory=CircuitRules)
     suspect_after: int = 3
     probe_timeout_s: float = 10.0
     absence_s: float = 15.0

@@ -28,6 +28,30 @@ def describe(error: BaseException) -> str:
     return str(leaf) or type(leaf).__name__
 
 
+def not_connected(server: str, reason: str) -> str:
+    """Explain that a call was not made, because its server is not connected."""
+    return (
+        f"MCP server {server!r} is not connected: {reason}. Nothing was called. "
+        "The gateway keeps trying; check that the server runs and that its entry is right"
+    )
+
+
+def changed_meanwhile(server: str, tool: str) -> str:
+    """Explain that a call was not made, because its tool is another one by now."""
+    return (
+        f"{server}:{tool} has changed while the call waited for its server. Nothing was called; "
+        f"see `pml servers diff {server} {tool}`"
+    )
+
+
+def is_answer(error: Exception) -> bool:
+    """Whether a call that raised was answered by its server, be it with an error."""
+    if isinstance(error, MCPError):
+        unanswered = (CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT)
+        return error.code not in unanswered and error.data not in (NO_RESULT, NOT_SENT)
+    return isinstance(error, RuntimeError | ValidationError)
+
+
 def outcome_of_error(
     error: Exception, broken_by: str = "", *, repeatable: bool
 ) -> ToolOutcome | None:

@@ -13,12 +13,15 @@ from mcp import Client
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.availability import Availability
+from pml_gateway.adapters.mcp_client.call_gate import CallGate, TurnedAway, wait_within
 from pml_gateway.adapters.mcp_client.connection import Admit, Limits, UpstreamConnection
 from pml_gateway.adapters.mcp_client.errors import (
     EFFECT_UNKNOWN,
     NotConnected,
     Refused,
+    changed_meanwhile,
     describe,
+    not_connected,
     outcome_of_error,
 )
 from pml_gateway.domain.servers.server_config import ServerConfig
@@ -64,7 +67,7 @@ class UpstreamServer:
         self._announced = False
         self._tools_changed = asyncio.Event()
         self._connection: UpstreamConnection | None = None
-        self._slots = asyncio.Semaphore(limits.concurrency)
+        self._gate = CallGate(name, limits)
         self._requests: set[asyncio.Task[ToolOutcome]] = set()
         self._timeouts_in_row = 0
         self._lifetime = anyio.CancelScope()
@@ -81,6 +84,11 @@ class UpstreamServer:
             hints_trusted=trusts_hints(self._server),
             warnings=self._warnings,
             announced=self._announced,
+            circuit=self._gate.state,
+            circuit_fault=self._gate.fault,
+            calls_under_way=self._gate.under_way,
+            calls_queued=self._gate.queued,
+            timeout_s=self._server.timeout,
         )
 
     def start(self) -> None:
@@ -92,7 +100,7 @@ class UpstreamServer:
         await self._availability.settled()
 
     async def reach(self, timeout_s: float) -> None:
-        """Wait until it can be called; see `ports.ToolServers`."""
+        """Wait until it can be called."""
         with suppress(TimeoutError, NotConnected):
             async with asyncio.timeout(timeout_s):
                 await self._connected()
@@ -112,21 +120,22 @@ class UpstreamServer:
         await asyncio.gather(*self._requests, return_exceptions=True)
 
     async def call(self, tool: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
-        """Call one of its tools; answers within `timeout_s`, whatever the server does."""
+        """Call one of its tools; answers within `timeout_s`, and within the server's own time limit
+        once the call is sent, whatever the server does."""
         sent = asyncio.Event()
         judged = self._find(tool)
         request = asyncio.create_task(self._request(tool, judged, args, timeout_s, sent))
         self._requests.add(request)
         request.add_done_callback(self._requests.discard)
         try:
-            await asyncio.wait({request}, timeout=timeout_s)
+            limit_s = await wait_within(request, sent, timeout_s, self._server.timeout)
             answered = request.done()
         finally:
             request.cancel()
         if answered:
             self._timeouts_in_row = 0
             return request.result()
-        return self._timed_out(tool, timeout_s, sent.is_set())
+        return self._timed_out(tool, limit_s, sent.is_set())
 
     def _timed_out(self, tool: str, timeout_s: float, sent: bool) -> ToolOutcome:
         if not sent:
@@ -138,6 +147,7 @@ class UpstreamServer:
             message = f"MCP server {self.name!r} {why} after {timeout_s:g} s; nothing was called"
             return NotSent(status="timeout", message=message)
         self._timeouts_in_row += 1
+        self._gate.unanswered(f"{tool} did not answer within {timeout_s:g} s")
         if self._connection and self._timeouts_in_row >= self._limits.suspect_after:
             self._connection.probe()
         message = f"{self.name}:{tool} did not answer within {timeout_s:g} s; it was cancelled"
@@ -163,23 +173,22 @@ class UpstreamServer:
         to `absence_s`."""
         until = time.monotonic() + self._limits.absence_s
         refusals = 0
-        async with self._slots:
-            while True:
-                try:
-                    return await self._attempt(tool, judged, args, timeout_s, sent)
-                except Refused as error:
-                    refusals += 1
-                    reason = str(error)
-                    if refusals > 1 and time.monotonic() > until:
+        try:
+            async with self._gate.entered():
+                while True:
+                    try:
+                        return await self._attempt(tool, judged, args, timeout_s, sent)
+                    except Refused as error:
+                        refusals += 1
+                        reason = str(error)
+                        if refusals > 1 and time.monotonic() > until:
+                            break
+                    except NotConnected as error:
+                        reason = str(error)
                         break
-                except NotConnected as error:
-                    reason = str(error)
-                    break
-        message = (
-            f"MCP server {self.name!r} is not connected: {reason}. Nothing was called. "
-            "The gateway keeps trying; check that the server runs and that its entry is right"
-        )
-        return NotSent(status="tool_error", message=message)
+        except TurnedAway as away:
+            return NotSent(status="tool_error", message=f"{away}. Nothing was called")
+        return NotSent(status="tool_error", message=not_connected(self.name, reason))
 
     async def _attempt(
         self,
@@ -195,21 +204,20 @@ class UpstreamServer:
         listed = connection.find(tool)
         changed = judged is not None and listed is not None and listed != judged
         if changed or connection.holds_back(tool):
-            message = (
-                f"{self.name}:{tool} has changed while the call waited for its server. Nothing "
-                f"was called; see `pml servers diff {self.name} {tool}`"
-            )
-            return NotSent(status="refused", message=message)
+            return NotSent(status="refused", message=changed_meanwhile(self.name, tool))
         sent.set()
+        began = time.monotonic()
         try:
             with connection.calling():
                 result = await client.call_tool(tool, args, read_timeout_seconds=timeout_s)
+            self._gate.answered()
             return outcome_of(result.model_dump(mode="json", by_alias=True, exclude_none=True))
         except Exception as error:
             log.debug("%s:%s raised", self.name, tool, exc_info=True)
             again = self._repeatable(tool)
             outcome = outcome_of_error(error, connection.transport.fault, repeatable=again)
             if outcome is not None:
+                self._gate.failed(error, began, connection.transport.fault)
                 return outcome
             sent.clear()
             await connection.close_when_idle(str(error), _IDLE_WITHIN_S)

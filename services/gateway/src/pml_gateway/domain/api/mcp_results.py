@@ -11,14 +11,26 @@ from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.mcp_tools import has_structured_result
-from pml_gateway.domain.tool_calls.tool_result import error_result, result_of
+from pml_gateway.domain.tool_calls.tool_result import (
+    Answered,
+    answered_result,
+    error_result,
+    result_of,
+    text_of,
+    with_blocks_taken_out,
+)
 
 
 def execute_result(response: ExecuteResponse) -> JsonObject:
-    """Build the result of `pml_execute`: the whole response, and on failure a readable reason."""
+    """Build the result of `pml_execute`: the whole response, and on failure a readable reason.
+    Images and other data in the program's result are blocks of their own behind that."""
+    blocks: list[JsonValue] = []
     whole = _whole(response)
+    if "result" in whole:
+        whole["result"] = with_blocks_taken_out(whole["result"], blocks)
     if response.status != "error":
-        return result_of(whole, structured=True)
+        result: JsonObject = {"content": [text_of(whole), *blocks], "isError": False}
+        return {**result, "structuredContent": whole}
     return error_result(_reason(response), whole)
 
 
@@ -40,6 +52,8 @@ def answer_result(
     tool_id: str, answer: ToolOutcome | ExecuteResponse, *, structured: bool
 ) -> JsonObject:
     """Build the result of a call: the tool's own result, or the reason why there is none."""
+    if isinstance(answer, Answered):
+        return answered_result(answer.answer)
     if isinstance(answer, ToolOutcome):
         if answer.status == "ok":
             return result_of(answer.result, structured=structured)

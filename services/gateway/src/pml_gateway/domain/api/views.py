@@ -123,7 +123,9 @@ class ToolList(Contract):
 class ServerView(Contract):
     """State of the connection to an MCP server. `tools` counts the last listing, `warnings` say
     which parts of it are not used. Untrusted hints are ignored. Once `announced`, programs can call
-    its tools. Those that are `quarantined`, by name, are not offered and cannot be called."""
+    its tools. Those that are `quarantined`, by name, are not offered and cannot be called.
+    While its `circuit` is `open`, its calls are refused, as `circuit_fault` says; while it is
+    `half_open`, one at a time is made. `timeout_s` is the configured time limit of a call."""
 
     name: str
     state: Literal["connecting", "ready", "failed"]
@@ -133,6 +135,11 @@ class ServerView(Contract):
     hints_trusted: bool = True
     warnings: tuple[str, ...] = ()
     announced: bool = True
+    circuit: Literal["closed", "open", "half_open"] = "closed"
+    circuit_fault: str | None = None
+    calls_under_way: int = 0
+    calls_queued: int = 0
+    timeout_s: float | None = None
     quarantined: tuple[QuarantinedTool, ...] = ()
 
 

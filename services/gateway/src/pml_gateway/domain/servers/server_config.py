@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, cast
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails
 
 from pml_common.contracts.display_names import RESERVED_NAMESPACES
@@ -41,6 +49,10 @@ PASSED_ON = (
 """Variables that a stdio server needs to reach what the gateway reaches. Nothing else of the
 gateway's environment is passed on, so that no server gets its secrets."""
 
+_LEAST_IN_MS = 10_000
+_DURATION = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,9})?)(?P<unit>ms|s|m)")
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0}
+
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -59,12 +71,26 @@ def _http_url(url: str) -> str:
     return url
 
 
+def _seconds(given: object) -> object:
+    """Return a time limit in seconds. Clients differ: one of 10,000 or more is in milliseconds; a
+    text has its unit."""
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        return given / 1000 if given >= _LEAST_IN_MS else given
+    found = _DURATION.fullmatch(given) if isinstance(given, str) else None
+    if found is None:
+        raise ValueError("must be a number of seconds, or a text with a unit, as 500ms, 30s or 5m")
+    return float(found["number"]) * _UNITS_S[found["unit"]]
+
+
 class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
     disabled: bool = False
     trust: Literal["hints", "none"] | None = None
     """Whether its hints count; None: see `server_trust`."""
+
+    timeout: Annotated[float | None, BeforeValidator(_seconds), Field(gt=0)] = None
+    """Seconds that a call may take once it is sent; None: as long as its caller waits."""
 
     @property
     def ignored_fields(self) -> tuple[str, ...]:

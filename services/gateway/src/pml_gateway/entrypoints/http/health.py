@@ -44,4 +44,5 @@ def health_routes(
 
 def _description_of(server: ServerStatus) -> str:
     state = f"{server.state}: {server.error}" if server.error else server.state
-    return "; ".join((state, *server.warnings))
+    circuit = () if server.circuit_fault is None else (server.circuit_fault,)
+    return "; ".join((state, *circuit, *server.warnings))

@@ -44,6 +44,11 @@ def server_routes(
                 hints_trusted=status.hints_trusted,
                 warnings=status.warnings,
                 announced=status.announced,
+                circuit=status.circuit,
+                circuit_fault=status.circuit_fault,
+                calls_under_way=status.calls_under_way,
+                calls_queued=status.calls_queued,
+                timeout_s=status.timeout_s,
                 quarantined=acceptance.quarantine.reports(name),
             )
             for name, status in sorted(servers.status().items())

@@ -15,12 +15,13 @@ from pydantic import BaseModel, Field, ValidationError
 from pml_common.contracts.dns import Cursor, Glob, QueryRecords
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.domain.api.api import ExecuteRequest, Intent, Request
+from pml_gateway.domain.api.api import ExecuteRequest, Intent
 from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.input_schema import input_schema
 from pml_gateway.domain.api.mcp_results import answer_result, execute_result, listed_capabilities
+from pml_gateway.domain.api.request import MAX_OFFSET, Request
 from pml_gateway.domain.tool_calls.tool_result import result_of
 from pml_gateway.ports import AgentApi, Caller
 
@@ -101,7 +102,7 @@ class DiscoverArguments(Request):
     intent: Intent = Field(description="What you want to do, in your own words.")
     filter: DiscoverFilter = Field(default_factory=DiscoverFilter)
     limit: int = Field(default=10, ge=1, le=100)
-    offset: int = Field(default=0, ge=0)
+    offset: int = Field(default=0, ge=0, lt=MAX_OFFSET)
 
     def query(self, caller: Caller) -> Discover:
         """Build the query to the registry."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from mcp.client.client import Client
 
 from pml_local.approver import user_name
 from tests.e2e.deciding import decide
@@ -23,7 +24,7 @@ return found;
 """
 
 
-async def _pml(harness: StackHarness, *words: str) -> str:
+async def _pml(harness: StackHarness, *words: str, code: int = 0) -> str:
     """Run the command beside the stack; returns its output."""
     process = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("pml"),
@@ -34,7 +35,7 @@ async def _pml(harness: StackHarness, *words: str) -> str:
     )
     async with asyncio.timeout(60):
         output, _ = await process.communicate()
-    assert process.returncode == 0, output.decode()
+    assert process.returncode == code, output.decode()
     return output.decode()
 
 
@@ -64,3 +65,34 @@ async def test_every_call_is_shown_with_the_source_of_its_arguments_and_then_run
     assert approval["shown"] == {"digest": asked["approval"]["shownDigest"], "whole": True}
     assert approval["decided_by"] == f"approver:{user_name()}"
     assert [harness.steps()[n] for n in (970, 971, 972)] == [1, 1, 1]
+
+
+async def test_a_direct_tools_approval_shows_its_arguments_everywhere(
+    harness: StackHarness,
+) -> None:
+    async with Client(f"{harness.stack.url}/mcp") as client:
+        asked = await client.call_tool("counting_step", {"n": 980})
+    assert asked.is_error
+    assert "counting:step(n = 980)" in str(asked.content)
+    listed = await _pml(harness, "approvals", "list")
+    assert "n = 980  the caller's" in listed
+    assert "...args" not in listed
+    assert asked.structured_content is not None
+    workflow = str(asked.structured_content["workflowId"])
+    approved = await _pml(harness, "approvals", "approve", workflow, "--wait")
+    assert "n = 980  the caller's" in approved
+
+
+async def test_a_call_at_which_a_run_parks_is_shown_to_who_waits_for_its_end(
+    harness: StackHarness,
+) -> None:
+    code = "for (const n of args.ns) await mcp.call(args.tool, { n });"
+    request: Json = {"code": code, "args": {"ns": [985], "tool": "counting:step"}}
+    asked = (await harness.http.post("/api/execute", json=request)).json()
+    workflow = str(asked["workflowId"])
+    parked = await _pml(harness, "approvals", "approve", workflow, "--wait", code=3)
+    assert "the run is parked" in parked
+    assert "counting:step" in parked
+    assert "n = 985  what the run gives it" in parked
+    traced = await _pml(harness, "trace", workflow)
+    assert "n = 985" in traced

@@ -168,3 +168,17 @@ def test_a_program_is_printed_raw_except_to_a_terminal(
     monkeypatch.setenv("FORCE_COLOR", "1")
     Output(as_json=False).document("a\x1b\n")
     assert capsys.readouterr().out == "a\\x1b\n"
+
+
+def test_no_name_is_printed_as_an_emoji(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "cap:notes:cat:smile:x"
+    out = Output(as_json=False)
+    table = Table(name, title=name)
+    table.add_row(name)
+    tree = Tree(name)
+    tree.add(name)
+    out.show(None, name, f"[bold]{name}[/]", table, tree)
+    out.note(name)
+    said = capsys.readouterr()
+    assert said.out.count(name) == 7
+    assert said.err == f"{name}\n"

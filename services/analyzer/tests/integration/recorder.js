@@ -104,6 +104,7 @@ class Run {
         this.report(node, outcome);
       },
       took: (node, outcome) => this.report(node, outcome),
+      dropped: (_line, _column, value) => value,
       round: (node) => this.report(node, null),
       via: (row, key, callee) =>
         function (...given) {

@@ -181,6 +181,11 @@ def test_the_reason_is_that_of_the_strictest_call() -> None:
     assert reason.endswith("Its server marks it destructive: ask.")
 
 
+def test_a_call_with_all_of_the_callers_arguments_says_so() -> None:
+    (reason,) = analysed("return await mcp.call('fs:write', args);").decision.reasons
+    assert "on line 1 with the caller's arguments." in reason
+
+
 def test_defaults_of_the_callers_arguments_are_shown() -> None:
     (reason,) = analysed("mcp.fs.write({ path: args.p ?? 'a', content: args.c });").decision.reasons
     assert "path = the caller's p or \"a\", content = the caller's c." in reason

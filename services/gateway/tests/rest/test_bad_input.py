@@ -91,6 +91,26 @@ async def test_an_invalid_field_is_named(body: object, field: str) -> None:
         assert field in error["message"]
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("discover", {"intent": "x", "offset": False}, "offset"),
+        ("discover", {"intent": "x", "offset": 2**63}, "offset"),
+        ("discover", {"intent": "x", "limit": "3"}, "limit"),
+        ("discover", {"intent": "x", "min_score": True}, "min_score"),
+        ("execute", {"code": "1", "update": 1}, "update"),
+        ("execute", {"code": "1", "timeout": True}, "timeout"),
+        ("execute", {"code": "1", "timeout": "3"}, "timeout"),
+        (f"workflows/{UUID(int=1)}/cancel", {"wait": "yes"}, "wait"),
+    ],
+)
+async def test_no_value_is_taken_for_one_of_another_kind(path: str, body: Json, field: str) -> None:
+    async with world(peers_there=False) as w:
+        answer = await w.http.post(f"/api/{path}", json=body)
+        assert answer.status_code == 422
+        assert [one["field"] for one in error_of(answer)["fields"]] == [field]
+
+
 async def test_a_number_too_large_to_store_is_rejected() -> None:
     async with world(peers_there=False) as w:
         content = '{"code": "1", "args": {"n": 1e999}}'
@@ -185,6 +205,9 @@ async def test_unknown_paths_and_methods_are_named() -> None:
         assert wrong.status_code == 405
         assert error_of(wrong)["kind"] == "method_not_allowed"
         assert wrong.headers["allow"] == "POST"
+        wrong = await w.http.put("/api/capabilities/fs:read")
+        assert wrong.status_code == 405
+        assert wrong.headers["allow"] == "GET, PATCH"
 
 
 async def _refused(w: World, code: str = "return 1;") -> Json:

@@ -28,6 +28,19 @@ async def test_the_page_loads_everything_from_its_own_host() -> None:
         assert "/api/execute" in answer.json()["paths"]
 
 
+async def test_every_operation_describes_the_errors_that_any_may_have() -> None:
+    async with world(peers_there=False) as w:
+        described = (await w.http.get("/openapi.json")).json()["paths"]
+    for path, operations in described.items():
+        for operation in operations.values():
+            common = {"405", "500"}
+            if path.startswith("/api/"):
+                common |= {"403", "413", "422", "503"}
+            assert common <= set(operation["responses"]), path
+    for change in ("fork", "rename", "tag", "yank", "unyank", "visibility", "transfer", "merge"):
+        assert "409" in described[f"/api/dns/{change}"]["post"]["responses"]
+
+
 async def test_other_hosts_and_scripts_in_the_page_are_forbidden() -> None:
     async with world(peers_there=False) as w:
         page = await w.http.get("/docs")

@@ -6,10 +6,11 @@ import pytest
 from pydantic import JsonValue
 
 from pml_common.contracts.display_names import PATTERN
-from pml_gateway.domain.api.api import ExecuteRequest, Request
+from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.curation import CurateNames, LiftVariants, SaveProgram
 from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.records import Alter, AskHistory, FindRecords, ForkRecord, Lookup
+from pml_gateway.domain.api.request import Request
 
 REQUESTS = (
     ExecuteRequest,

@@ -13,6 +13,8 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse
 from pml_gateway.domain.api.mcp_results import execute_result, tool_call_result
 from pml_gateway.domain.api.next_step import after_running, until_approved
+from pml_gateway.domain.api.shown_arguments import ShownArgument
+from pml_gateway.domain.api.shown_calls import ShownCall
 
 WORKFLOW = UUID(int=7)
 PLAIN = ToolDefinition(server="fs", name="write")
@@ -52,6 +54,26 @@ def test_a_response_is_complete_under_its_public_names() -> None:
         "result": None,
         "workflowId": str(WORKFLOW),
     }
+
+
+def test_a_pending_approval_of_a_tool_shows_its_calls_with_their_arguments() -> None:
+    assert WAITING.approval is not None
+    given = (
+        ShownArgument(name="path", kind="caller", words="the caller's path", text='"/x"'),
+        ShownArgument(name="mode", kind="computed", words="computed when it runs"),
+    )
+    call = ShownCall(
+        node_id="n1",
+        tool="fs:write",
+        verdict="ask",
+        line=1,
+        column=1,
+        how_often="once",
+        arguments=given,
+    )
+    asked = WAITING.approval.model_copy(update={"calls": (call,), "more_calls": 2})
+    text = _text(tool_call_result(PLAIN, WAITING.model_copy(update={"approval": asked})))
+    assert text.endswith('fs:write(path = "/x", mode = computed when it runs)\nand 2 more calls')
 
 
 def test_a_pending_approval_is_not_an_error() -> None:

@@ -70,8 +70,14 @@ def _listed(places: Iterable[tuple[Call, str]]) -> str:
 
 def place(call: Call) -> str:
     """Format `on line 4 with x = 1`."""
-    given = ", ".join(f"{key} = {shown(value)}" for key, value in call.arguments.items())
+    given = ", ".join(_named(key, value) for key, value in call.arguments.items())
     return f"on line {call.line}{f' with {given}' if given else ''}"
+
+
+def _named(key: str, argument: Argument) -> str:
+    if key.startswith("...") and isinstance(argument, ParameterArgument) and argument.path == ():
+        return "the caller's arguments"
+    return f"{key} = {shown(argument)}"
 
 
 def shown(argument: Argument) -> str:

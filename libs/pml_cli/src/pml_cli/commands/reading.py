@@ -15,6 +15,8 @@ from pml_cli.commands.execution import workflow_id
 from pml_cli.errors import FAILED, UNREACHABLE, CommandError
 from pml_cli.output import Output
 from pml_cli.render.caching import cached_how
+from pml_cli.render.calls import call_lines
+from pml_cli.render.layers import layer_lines
 from pml_cli.render.learning import learned_paths
 from pml_cli.render.parts import down_line, parts_table
 from pml_cli.render.sources import source_text
@@ -159,6 +161,10 @@ def trace(client: Client, out: Output, workflow: str) -> None:
     if found.get("error"):
         error = cast(Json, found["error"])
         readable.append(f"[red]{error['kind']}[/]: {escape(str(error['message']))}")
+    approval = cast(Json, found.get("approval") or {})
+    if found["status"] == "approval_required" and approval:
+        lines = [*layer_lines(approval), *call_lines(approval)]
+        readable += ["[yellow]waits for the approval of[/]", *lines]
     readable.append(trace_tree(parsed) if parsed else "[dim]no trace recorded yet[/]")
     out.show({"workflow": found, **traces}, Group(*readable))
 

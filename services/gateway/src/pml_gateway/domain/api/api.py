@@ -8,8 +8,6 @@ from uuid import UUID
 from pydantic import (
     AfterValidator,
     AwareDatetime,
-    BaseModel,
-    ConfigDict,
     Field,
     JsonValue,
     StringConstraints,
@@ -26,6 +24,7 @@ from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.exact_arguments import require_exact_integers
 from pml_gateway.domain.api.next_step import Next
+from pml_gateway.domain.api.request import Request
 from pml_gateway.domain.api.shown_calls import ShownCall
 from pml_gateway.domain.sources.dag_source import (
     Dag,
@@ -55,12 +54,6 @@ _NO_LAYERS: Final = (
 
 Mode = Literal["direct", "by_name", "suggest"]
 Status = Literal["success", "error", "approval_required", "suggestions", "running"]
-
-
-class Request(BaseModel):
-    """Base of requests; unknown fields are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ExecuteRequest(Request):

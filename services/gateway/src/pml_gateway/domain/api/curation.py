@@ -16,8 +16,9 @@ from pml_common.contracts.curation import (
     SaveCapability,
 )
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.api.api import NewName, Request
+from pml_gateway.domain.api.api import NewName
 from pml_gateway.domain.api.records import Named
+from pml_gateway.domain.api.request import Request
 
 
 class CurateNames(Request):

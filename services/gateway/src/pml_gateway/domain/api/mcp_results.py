@@ -11,6 +11,7 @@ from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.mcp_tools import has_structured_result
+from pml_gateway.domain.api.shown_calls import ShownCall
 from pml_gateway.domain.tool_calls.tool_result import (
     Answered,
     answered_result,
@@ -92,11 +93,20 @@ def _reason(response: ExecuteResponse) -> str:
     if response.approval is not None:
         reasons = " ".join(response.approval.reasons)
         state = "the run is parked" if response.approval.begun else "not run yet"
-        return f"{state}: a person must approve it first{workflow}. {reasons}"
+        asked = f"{state}: a person must approve it first{workflow}, before {until}. {reasons}"
+        more = [f"and {response.approval.more_calls} more calls"] * bool(
+            response.approval.more_calls
+        )
+        return "\n".join([asked, *map(_call_line, response.approval.calls), *more])
     if response.error is None:
         return f"{response.status}{workflow}"
     warned = "".join(f"\n{line}" for each in response.warnings for line in _lines(each))
     return f"{_description_of(response.error)}{workflow}{warned}"
+
+
+def _call_line(call: ShownCall) -> str:
+    given = ", ".join(f"{one.name} = {one.text or one.words}" for one in call.arguments)
+    return f"{call.tool}({given})"
 
 
 def _description_of(error: WorkflowError) -> str:

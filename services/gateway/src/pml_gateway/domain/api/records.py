@@ -32,7 +32,8 @@ from pml_common.contracts.dns import (
 from pml_common.contracts.merging import MAX_SOURCES, PlanMerge
 from pml_common.contracts.references import parse_reference
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.api.api import NewName, Request
+from pml_gateway.domain.api.api import NewName
+from pml_gateway.domain.api.request import Request
 
 
 def _checked(text: str) -> str:
@@ -58,6 +59,8 @@ Labels = Annotated[tuple[Label, ...], Field(max_length=MAX_LABELS)]
 class Lookup(Request):
     """Resolve a name."""
 
+    from_url = True
+
     name: Named
 
     def query(self, scope: Scope, principal: str) -> LookupRecord:
@@ -68,6 +71,8 @@ class Lookup(Request):
 class AskWhois(Request):
     """Read all that is known of a record."""
 
+    from_url = True
+
     name: Named
 
     def query(self, scope: Scope, principal: str) -> WhoisRecord:
@@ -77,6 +82,8 @@ class AskWhois(Request):
 
 class AskHistory(Request):
     """Read the changes of a record, the newest first."""
+
+    from_url = True
 
     name: Named
     limit: int = Field(default=20, ge=1, le=100, description="Changes in a page.")
@@ -98,6 +105,8 @@ class AskHistory(Request):
 class FindRecords(Request):
     """Find records; one must match every filter, and have all tags. In a pattern `*` stands for any
     text and `?` for any character."""
+
+    from_url = True
 
     reach: Literal["project", "org", "public"] = Field(
         default="project",

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from pydantic import StringConstraints
 
-from pml_gateway.domain.api.api import Request
 from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.api.request import Request
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_calls import ShownToApprover
 from pml_gateway.domain.workflow.grant import Covers

@@ -7,8 +7,8 @@ from pydantic import StringConstraints
 from pml_common.contracts import ids
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import CancelRun, RunWorkflow
-from pml_gateway.domain.api.api import Request
 from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.api.request import Request
 from pml_gateway.domain.workflow import parking
 from pml_gateway.domain.workflow.events import Cancelled
 from pml_gateway.domain.workflow.workflow_state import Workflow

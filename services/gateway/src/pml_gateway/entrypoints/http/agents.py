@@ -8,7 +8,8 @@ from pydantic import Field
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.telemetry import vocabulary
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse, Intent
-from pml_gateway.domain.api.api import Request as ApiRequest
+from pml_gateway.domain.api.request import MAX_OFFSET
+from pml_gateway.domain.api.request import Request as ApiRequest
 from pml_gateway.entrypoints.http.routing import (
     CONFLICT,
     NOT_FOUND,
@@ -27,7 +28,7 @@ class DiscoverRequest(ApiRequest):
     type: Literal["tool", "capability", "all"] = "all"
     min_score: float = Field(default=0.0, ge=0, le=1)
     limit: int = Field(default=10, ge=1, le=100)
-    offset: int = Field(default=0, ge=0)
+    offset: int = Field(default=0, ge=0, lt=MAX_OFFSET)
 
 
 def execute_routes(agents: AgentApi, caller_of: CallerOf) -> APIRouter:

@@ -16,7 +16,7 @@ from pml_common.contracts.registry import (
     SetCachePolicy,
 )
 from pml_gateway.application.cached_results import ResultCache
-from pml_gateway.domain.api.api import Request
+from pml_gateway.domain.api.request import Request
 from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, Offset, api_router
 from pml_gateway.ports import Caller
 

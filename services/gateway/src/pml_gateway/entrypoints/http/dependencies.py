@@ -18,7 +18,7 @@ from pml_common.contracts.dependencies import (
     RemovedDependencies,
     RemoveDependency,
 )
-from pml_gateway.domain.api.api import Request
+from pml_gateway.domain.api.request import Request
 from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, Offset, api_router
 from pml_gateway.ports import Caller
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Match
 
 from pml_gateway.application.dependency_errors import DEPENDENCY_ERRORS, api_error
 from pml_gateway.domain.api.errors import (
@@ -27,6 +28,8 @@ from pml_gateway.domain.api.faults import in_words
 log = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 2
+
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 _KINDS = {
     HTTPStatus.UNAUTHORIZED: "unauthorized",
@@ -136,7 +139,21 @@ async def _on_http(request: Request, raised: Exception) -> JSONResponse:
     }
     detail = error.detail if error.detail != HTTPStatus(error.status_code).phrase else ""
     message = detail or messages.get(HTTPStatus(error.status_code), error.detail)
-    return problem(error.status_code, message, headers=error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_allowed(request))
+    return problem(error.status_code, message, headers=headers)
+
+
+def _allowed(request: Request) -> Sequence[str]:
+    """Return the methods of all routes of a path: the router names those of the first alone."""
+    routes = cast(FastAPI, request.app).router.routes
+    scopes = {method: {**request.scope, "method": method} for method in _METHODS}
+    return [
+        method
+        for method, scope in scopes.items()
+        if any(route.matches(scope)[0] is Match.FULL for route in routes)
+    ]
 
 
 async def _on_bug(request: Request, raised: Exception) -> JSONResponse:

@@ -1,12 +1,18 @@
 """GET /healthz, /readyz and /livez."""
 
 from collections.abc import Callable
+from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
 from pml_common.health import Checks, Readiness, report
+from pml_gateway.entrypoints.http.routing import ERRORS
 from pml_gateway.ports import ServerStatus, ToolServers
+
+_NOT_READY: Final[dict[int | str, dict[str, Any]]] = {
+    503: {"description": "Not ready: the answer says what."}
+}
 
 
 def health_routes(
@@ -16,9 +22,9 @@ def health_routes(
     readiness: Readiness,
 ) -> APIRouter:
     """Routes for the supervisor of this process."""
-    router = APIRouter(tags=["health"])
+    router = APIRouter(tags=["health"], responses={405: ERRORS[405], 500: ERRORS[500]})
 
-    @router.get("/healthz", operation_id="health")
+    @router.get("/healthz", operation_id="health", responses=_NOT_READY)
     async def health() -> JSONResponse:
         """Respond 200 if all dependencies respond. MCP servers and the policy file are reported but
         do not count: an unreachable server fails only its own calls, and a policy file with a fault
@@ -28,7 +34,7 @@ def health_routes(
         others = {"policy": policy_fault() or "ok", "mcp_servers": states}
         return JSONResponse({**body, **others}, status_code=status)
 
-    @router.get("/readyz", operation_id="ready")
+    @router.get("/readyz", operation_id="ready", responses={**_NOT_READY, 403: ERRORS[403]})
     async def ready() -> JSONResponse:
         """Respond 200, or 503 once this process drains: it serves requests but expects no new
         ones."""

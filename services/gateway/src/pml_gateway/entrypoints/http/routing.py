@@ -15,16 +15,21 @@ from starlette.exceptions import HTTPException
 from typing_extensions import override
 
 from pml_gateway.domain.api.approver import SCHEME
+from pml_gateway.domain.api.request import MAX_OFFSET
 from pml_gateway.entrypoints.http.errors import ErrorResponse
 from pml_gateway.ports import Approvers, Caller, Callers
 
 CallerOf = Callable[[Request], Awaitable[Caller]]
 
-Offset = Annotated[int, Query(ge=0, lt=2**31)]
+Offset = Annotated[int, Query(ge=0, lt=MAX_OFFSET)]
 """Number of entries of a list before its page."""
 
 ERRORS: dict[int | str, dict[str, Any]] = {
+    403: {"model": ErrorResponse, "description": "The Host or Origin header is not allowed."},
+    405: {"model": ErrorResponse, "description": "The path does not allow this method."},
+    413: {"model": ErrorResponse, "description": "The body is too large."},
     422: {"model": ErrorResponse, "description": "The request is invalid."},
+    500: {"model": ErrorResponse, "description": "An error of the gateway; its log has more."},
     503: {"model": ErrorResponse, "description": "A dependency does not respond."},
 }
 NOT_FOUND: dict[int | str, dict[str, Any]] = {

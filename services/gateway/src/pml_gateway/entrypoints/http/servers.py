@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from pml_gateway.application.quarantine import Acceptance
-from pml_gateway.domain.api.api import Request
+from pml_gateway.domain.api.request import Request
 from pml_gateway.domain.api.views import QuarantineView, ServerList, ServerView, quarantine_of
 from pml_gateway.entrypoints.http.routing import (
     CONFLICT,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from pml_common.contracts.dns import Cursor, Glob, QueryRecords
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.domain.api.api import ExecuteRequest, Intent, Request
+from pml_gateway.domain.api.api import ExecuteRequest, Intent
 from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import InvalidRequest, ResultUnavailable
 from pml_gateway.domain.api.faults import in_words
@@ -28,6 +28,7 @@ from pml_gateway.domain.api.mcp_results import (
     listed_capabilities,
 )
 from pml_gateway.domain.api.next_step import RESULT_TOOL
+from pml_gateway.domain.api.request import MAX_OFFSET, Request
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.tool_calls.tool_result import error_result, result_of
 from pml_gateway.ports import HERE, AgentApi, Caller, CallerSide
@@ -169,7 +170,7 @@ class DiscoverArguments(Request):
     intent: Intent = Field(description="What you want to do, in your own words.")
     filter: DiscoverFilter = Field(default_factory=DiscoverFilter)
     limit: int = Field(default=10, ge=1, le=100)
-    offset: int = Field(default=0, ge=0)
+    offset: int = Field(default=0, ge=0, lt=MAX_OFFSET)
 
     def query(self, caller: Caller) -> Discover:
         """Build the query to the registry."""

@@ -221,7 +221,7 @@ def _constant(node: Node, origins: Origins) -> str:
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
 
 
-def _refused(node: Node, key: str, of: Origin = None) -> Problem:
+def _refused(node: Node, key: str, of: Origin | None = None) -> Problem:
     """Build the problem of a key; `of` is the origin of what it is a member of."""
     why = REFUSED_KEYS[key]
     if isinstance(of, FromTools) and len(of.path) < _TOOL_PATH:

@@ -93,7 +93,7 @@ def _reason(response: ExecuteResponse) -> str:
     if response.approval is not None:
         reasons = " ".join(response.approval.reasons)
         state = "the run is parked" if response.approval.begun else "not run yet"
-        asked = f"{state}: a person must approve it first{workflow}, before {until}. {reasons}"
+        asked = f"{state}: a person must approve it first{workflow}. {reasons}"
         more = [f"and {response.approval.more_calls} more calls"] * bool(
             response.approval.more_calls
         )

@@ -8,8 +8,9 @@ from uuid import UUID
 from pydantic import Field, JsonValue, StringConstraints
 
 from pml_common.contracts.trace import TaskResult
-from pml_gateway.domain.api.api import ExecuteResponse, Request, ResultPage
+from pml_gateway.domain.api.api import ExecuteResponse, ResultPage
 from pml_gateway.domain.api.errors import InvalidRequest, ResultUnavailable
+from pml_gateway.domain.api.request import Request
 from pml_gateway.domain.api.responses import task_answer
 from pml_gateway.domain.workflow.workflow_state import Workflow
 

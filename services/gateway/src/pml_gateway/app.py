@@ -259,6 +259,7 @@ def mcp_endpoint(parts: Parts) -> McpEndpoint:
         hosts=settings.names.hosts,
         max_body_bytes=settings.gateway_max_body_bytes,
         call_timeout_s=settings.gateway_default_timeout_s,
+        listed=settings.gateway_listed_tools,
     )
 
 

@@ -14,6 +14,7 @@ from pml_common.contracts.scope import Scope, ScopeToken
 from pml_common.service import StorageSettings, signing_key_of
 from pml_common.signing import SigningKey
 from pml_gateway.domain.api.approver import PREFIX, Approver
+from pml_gateway.domain.api.listed_tools import ListMode
 from pml_gateway.domain.api.origin import LOOPBACK, AllowedHosts, allowed_hosts, is_loopback
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.turns import Bounds
@@ -77,6 +78,11 @@ class GatewaySettings(StorageSettings):
         default=256, ge=0, description="Executions that wait for a slot, in all scopes."
     )
     gateway_max_waiting_per_scope: int = Field(default=64, ge=0)
+    gateway_listed_tools: ListMode = Field(
+        default="all",
+        description="Tools listed over MCP where the client does not say: all, meta (PML's own and "
+        "named capabilities) or auto (all, while the servers' are few).",
+    )
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
     gateway_max_timeout_s: float = Field(default=3600.0, gt=0)
     gateway_answer_margin_s: float = Field(default=5.0, ge=0)

@@ -180,11 +180,15 @@ class ServedEndpoint:
     url: str
 
     @asynccontextmanager
-    async def client(self, mode: str = "auto", user: str = "ada") -> AsyncGenerator[Client]:
-        """Connect the official client as a user."""
+    async def client(
+        self, mode: str = "auto", user: str = "ada", query: str = ""
+    ) -> AsyncGenerator[Client]:
+        """Connect the official client as a user, `query` at the end of its URL."""
         async with (
             httpx2.AsyncClient(headers={"X-User": user}) as http,
-            Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
+            Client(
+                streamable_http_client(f"{self.url}{query}", http_client=http), mode=mode
+            ) as client,
         ):
             yield client
 

@@ -90,6 +90,20 @@ async def test_ac7_named_capabilities_are_tools_in_pages(mcp: ServedEndpoint, mo
     assert refused.value.error.code == INVALID_PARAMS
 
 
+async def test_a_client_chooses_in_its_url_what_is_listed(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode, query="?tools=meta") as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        mcp.agent.answers["fs:read"] = ToolOutcome(status="ok", result="hi")
+        called = await client.call_tool("fs_read", {"path": "/x"})
+    assert "pml_execute" in names
+    assert names[-1] == "cap_fs_tidy"
+    assert all(name.startswith(("pml_", "cap_")) for name in names)
+    assert not called.is_error
+    async with mcp.client(mode, query="?tools=few") as client:
+        with pytest.raises(MCPError, match="tools is 'few': it is one of all, meta and auto"):
+            await client.list_tools()
+
+
 async def test_without_the_registry_the_other_tools_are_listed(
     mcp: ServedEndpoint, mode: str
 ) -> None:

@@ -31,6 +31,12 @@ from starlette.types import Scope as HttpScope
 from pml_common.bus.errors import QueryFailed
 from pml_common.errors import Retryable
 from pml_gateway.domain.api.errors import Forbidden, InvalidRequest, Unavailable
+from pml_gateway.domain.api.listed_tools import (
+    LIST_HEADER,
+    LIST_PARAMETER,
+    ListMode,
+    list_mode,
+)
 from pml_gateway.entrypoints.mcp.open_calls import (
     ANSWER_WITHIN_S,
     BEAT_S,
@@ -75,10 +81,12 @@ class McpEndpoint:
         hosts: Sequence[str] = LOOPBACK_HOSTS,
         max_body_bytes: int = 4 * 1024 * 1024,
         call_timeout_s: float = 60.0,
+        listed: ListMode = "all",
         beat_s: float = BEAT_S,
         answer_within_s: float = ANSWER_WITHIN_S,
     ) -> None:
         self._callers = callers
+        self._listed: ListMode = listed
         self._tools = McpTools(agent, allowed, call_timeout_s)
         self._changes = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._changes)
@@ -164,7 +172,8 @@ class McpEndpoint:
     ) -> ListToolsResult:
         caller = await self._caller(ctx)
         try:
-            return await self._tools.list_tools(caller, None if params is None else params.cursor)
+            cursor = None if params is None else params.cursor
+            return await self._tools.list_tools(caller, self._list_mode(ctx), cursor)
         except InvalidRequest as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
         except (QueryFailed, Retryable, Unavailable) as error:
@@ -183,6 +192,12 @@ class McpEndpoint:
         if ctx.method == "notifications/cancelled":
             self._open.cancel(ctx, await self._caller(ctx))
         return await call_next(ctx)
+
+    def _list_mode(self, ctx: Context) -> ListMode:
+        if ctx.request is None:
+            return self._listed
+        parameter = ctx.request.query_params.get(LIST_PARAMETER)
+        return list_mode(parameter, ctx.request.headers.get(LIST_HEADER), self._listed)
 
     async def _caller(self, ctx: Context) -> Caller:
         headers: Mapping[str, str] = ctx.request.headers if ctx.request is not None else {}

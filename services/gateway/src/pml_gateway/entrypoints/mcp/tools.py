@@ -26,6 +26,7 @@ from pml_gateway.domain.api.errors import (
     NotFound,
     Unavailable,
 )
+from pml_gateway.domain.api.listed_tools import ListMode, has_upstream_tools
 from pml_gateway.domain.api.mcp_names import (
     how_to_call_capability,
     how_to_call_tool,
@@ -63,9 +64,12 @@ class McpTools:
             if not call.expired():
                 call.reschedule(now)
 
-    async def list_tools(self, caller: Caller, cursor: str | None = None) -> ListToolsResult:
-        """Return a page of what the caller may call: the first has all tools, and as the later ones
-        named capabilities. Without the registry there are no capabilities, and `_meta` says so."""
+    async def list_tools(
+        self, caller: Caller, mode: ListMode, cursor: str | None = None
+    ) -> ListToolsResult:
+        """Return a page of what the caller may call: the first has the tools of the mode, and as
+        the later ones named capabilities. Without the registry there are no capabilities, and
+        `_meta` says so."""
         named, meta = RecordPage(records=(), total=0), None
         try:
             named = await self._allowed.named_capabilities(caller, cursor)
@@ -75,12 +79,14 @@ class McpTools:
             log.warning("tools are listed without capabilities: %s", error)
             meta = {_MISSING: f"capabilities are missing: {error}"}
         capabilities = [Tool.model_validate(capability_listing(each)) for each in named.records]
-        tools = await self._own_and_upstream(caller) if cursor is None else ()
+        tools = await self._own_and_upstream(caller, mode) if cursor is None else ()
         listed = ListToolsResult(tools=[*tools, *capabilities], next_cursor=named.next_cursor)
         return listed if meta is None else listed.model_copy(update={"meta": meta})
 
-    async def _own_and_upstream(self, caller: Caller) -> Sequence[Tool]:
-        tools = {tool.tool_id: tool for tool in await self._allowed.list_tools(caller.scope)}
+    async def _own_and_upstream(self, caller: Caller, mode: ListMode) -> Sequence[Tool]:
+        known = await self._allowed.list_tools(caller.scope)
+        listed = known if has_upstream_tools(mode, known) else ()
+        tools = {tool.tool_id: tool for tool in listed}
         names = _names_of(tools)
         upstream = (
             Tool.model_validate(listing_of(tools[tool_id], names[tool_id]))

@@ -1,4 +1,4 @@
-"""The whole embedded stack, once per session, with two MCP servers and a collector."""
+"""The whole embedded stack, once per session, with its MCP servers and a collector."""
 
 import json
 import sys
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
@@ -14,6 +15,7 @@ from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
 from tests.e2e.collector import collector
 from tests.e2e.harness import StackHarness
+from tests.e2e.odd_server import odd_server
 
 HERE = Path(__file__).parent
 
@@ -22,7 +24,7 @@ HERE = Path(__file__).parent
 async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[StackHarness]:
     home = tmp_path_factory.mktemp("pml")
     folder = tmp_path_factory.mktemp("counted")
-    servers = {
+    servers: dict[str, JsonValue] = {
         "counting": {
             "command": sys.executable,
             "args": [str(HERE / "counting_server.py"), str(folder)],
@@ -34,6 +36,7 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
             "trust": "hints",
         },
     }
+    servers |= {"odd": odd_server(folder), "gone": {"command": "no-such-program"}}
     config = home / "servers.json"
     config.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     async with collector() as telemetry:

@@ -207,10 +207,10 @@ NO_TOOLS: Final = (
     "no tools are connected. Name MCP servers in the mcpServers file that the gateway reads, "
     "in the form that MCP clients use, and start it again."
 )
-"""How the message of a diagnostic ends where no tool of any server is known."""
+"""End of the message of a diagnostic where no tool of any server is known."""
 
 NO_SERVER: Final = "There is no server"
-"""How the message of a diagnostic begins that says so; the server's name in quotes follows."""
+"""Beginning of the message of a diagnostic that says so; the name in quotes follows."""
 
 
 class Diagnostic(Contract):

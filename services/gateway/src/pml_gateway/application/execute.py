@@ -14,6 +14,7 @@ from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse, mode_of, program_of
+from pml_gateway.domain.api.exact_arguments import require_exact_integers
 from pml_gateway.ports import HERE, CallerSide
 
 _tracer = trace.get_tracer(__name__)
@@ -100,7 +101,9 @@ class Execution:
     async def _by_mode(
         self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide
     ) -> ExecuteResponse:
-        match mode_of(request, self.max_timeout_s):
+        mode = mode_of(request, self.max_timeout_s)
+        require_exact_integers(request)
+        match mode:
             case "suggest":
                 return await self.suggestions.suggest(scope, principal, request)
             case "by_name":

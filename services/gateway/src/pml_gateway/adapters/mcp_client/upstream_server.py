@@ -270,9 +270,8 @@ class UpstreamServer:
 
         try:
             await connection.run(on_ready, lambda: self._take_tools(connection), on_end)
-            reason = (
-                connection.end_reason or connection.transport.fault or "it closed the connection"
-            )
+            ended = connection.end_reason or connection.transport.fault
+            reason = ended or "it closed the connection"
         except Exception as error:
             log.debug("%s: connection ended", self.name, exc_info=True)
             reason = connection.transport.fault or describe(error)

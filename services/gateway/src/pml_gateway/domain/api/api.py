@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from pydantic import (
@@ -22,7 +22,6 @@ from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.structure import Argument, Diagnostic
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import InvalidRequest
-from pml_gateway.domain.api.exact_arguments import require_exact_integers
 from pml_gateway.domain.api.next_step import Next
 from pml_gateway.domain.api.request import Request
 from pml_gateway.domain.api.shown_calls import ShownCall
@@ -181,7 +180,6 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
     if request.name is not None and source in (None, "capability"):
         raise InvalidRequest("name", "is for code, a dag or a tool; capability runs a stored one")
     _require_name_for_version(request)
-    require_exact_integers(_passed_on(request))
     if source is not None:
         return "by_name" if source == "capability" else "direct"
     if request.intent is None:
@@ -198,13 +196,6 @@ def _require_name_for_version(request: ExecuteRequest) -> None:
     for field in ("version_tag", "change_summary"):
         if getattr(request, field) is not None and not request.update:
             raise InvalidRequest(field, "is for a next version: set update, too")
-
-
-def _passed_on(request: ExecuteRequest) -> JsonObject:
-    """Return what reaches the program as values, by field."""
-    built = request.model_dump(mode="json", include={"dag", "tool"}, exclude_none=True)
-    mocks = cast(JsonValue, request.dry_run_mocks)
-    return {**built, "args": request.args, "context": request.context, "dryRunMocks": mocks}
 
 
 def _source_of(request: ExecuteRequest) -> str | None:

@@ -15,6 +15,7 @@ from pml_gateway.domain.api.mcp_results import execute_result, tool_call_result
 from pml_gateway.domain.api.next_step import after_running, until_approved
 from pml_gateway.domain.api.shown_arguments import ShownArgument
 from pml_gateway.domain.api.shown_calls import ShownCall
+from pml_gateway.domain.tool_calls.tool_result import outcome_of
 
 WORKFLOW = UUID(int=7)
 PLAIN = ToolDefinition(server="fs", name="write")
@@ -171,3 +172,12 @@ def test_an_image_of_a_program_is_a_block_and_nothing_else() -> None:
     whole: JsonObject = {"status": "success", "result": {"caption": "a cat", "shot": note}}
     assert result["structuredContent"] == whole
     assert content[0] == {"type": "text", "text": json.dumps(whole)}
+
+
+def test_the_answer_of_a_tool_is_passed_on() -> None:
+    answer: JsonObject = {
+        "content": [{"type": "text", "text": "no such page"}],
+        "structuredContent": {"code": 404},
+        "isError": True,
+    }
+    assert tool_call_result(PLAIN, outcome_of(answer)) == answer

@@ -122,11 +122,18 @@ class ServedEndpoint:
 
 
 @asynccontextmanager
-async def served(max_body_bytes: int = 1_000_000) -> AsyncGenerator[ServedEndpoint]:
+async def served(
+    max_body_bytes: int = 1_000_000, origins: Sequence[str] = ()
+) -> AsyncGenerator[ServedEndpoint]:
     """Serve an endpoint on a free port of loopback."""
     agent = StubAgent()
     endpoint = McpEndpoint(
-        agent=agent, allowed=agent, callers=agent, version="1", max_body_bytes=max_body_bytes
+        agent=agent,
+        allowed=agent,
+        callers=agent,
+        version="1",
+        max_body_bytes=max_body_bytes,
+        origins=origins,
     )
     port = free_port()
     app = Starlette(routes=[endpoint.route])

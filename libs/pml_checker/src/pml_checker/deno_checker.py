@@ -37,9 +37,11 @@ _MAX_TEXTS: Final = 64
 @dataclass(frozen=True)
 class CheckerLimits:
     """Limits of a check in seconds, waiting included; the number of checks or MiB of memory after
-    which a process is worn; the pause after a failed start."""
+    which a process is worn; the pause after a failed start. A program beyond the `most_waiting` is
+    not checked."""
 
     patience_s: float = 2.0
+    most_waiting: int | None = None
     checks: int = 5_000
     resident_mib: int = 768
     rest_s: float = 5.0
@@ -65,6 +67,7 @@ class DenoChecker(TypeChecker):
         self._limits = limits
         self._declarations = _DeclarationCache()
         self._turn = asyncio.Lock()
+        self._waiting = 0
         self._start_failure: str | None = None
         self._process = asyncio.create_task(self._start())
 
@@ -76,7 +79,10 @@ class DenoChecker(TypeChecker):
         tools: Sequence[ToolDefinition],
         capabilities: Mapping[str, ToolDefinition] = NONE,
     ) -> Sequence[Diagnostic]:
-        patience = self._limits.patience_s
+        patience, most = self._limits.patience_s, self._limits.most_waiting
+        if most is not None and self._waiting >= most:
+            return [unchecked(f"{most} programs are waiting for the checker")]
+        self._waiting += 1
         try:
             async with asyncio.timeout(patience):
                 name, text = await self._declarations.of(tools, capabilities)
@@ -87,6 +93,8 @@ class DenoChecker(TypeChecker):
             return [unchecked(f"the checker did not answer within {patience:g} s")]
         except CheckerLost as lost:
             return [unchecked(str(lost))]
+        finally:
+            self._waiting -= 1
         return type_errors(code, module.prefix, findings)
 
     @property

@@ -48,4 +48,6 @@ class TypeCheck:
         if isinstance(outcome, Rejection):
             return outcome
         found = await self.checker.check(code, outcome.free, tools, capabilities)
+        if not self.reject:  # that types were not checked is no doubt about the program
+            found = [each for each in found if each.severity == "error"]
         return with_types(outcome, found, reject=self.reject)

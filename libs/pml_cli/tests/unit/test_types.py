@@ -20,6 +20,7 @@ TOOLS = [
         "annotations": {"read_only": True},
     }
 ]
+EXAMPLES = Path(__file__).parents[3] / "pml_common/examples"
 READ = "    /** Reads a file. */\n    readonly read: (args: { path: string }) => Promise<any>;\n"
 
 
@@ -45,8 +46,17 @@ def test_without_a_catalog_the_connected_tools_are_declared(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gateway.answers["GET /api/tools"] = (200, {"tools": TOOLS})
+    file = EXAMPLES / "qry.registry.list-capabilities.v2.reply.json"
+    page = json.loads(file.read_text(encoding="utf-8"))
+    one = {**page["capabilities"][0], "name": "a:b", "code": "return 1 - args.n;"}
+    page["capabilities"] = [one]
+    gateway.answers["GET /api/capabilities"] = (200, page)
     assert pml(monkeypatch, "types", "--json") == 0
-    assert READ in json.loads(capsys.readouterr().out)["declarations"]
+    declared = json.loads(capsys.readouterr().out)["declarations"]
+    assert READ in declared
+    assert "readonly a_b: (" in declared
+    assert ") => Promise<number>;" in declared
+    assert '"cap:a:b": (' in declared
 
 
 def _analyze(monkeypatch: pytest.MonkeyPatch, catalog: Path, program: str, *more: str) -> int:

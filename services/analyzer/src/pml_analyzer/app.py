@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Final
 
 from pml_analysis.analysis import analyze
 from pml_analysis.text.limits import Limits
@@ -27,6 +28,9 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.decision import Policy
 from pml_common.health import Checks
+
+_MOST_WAITING: Final = 4
+"""Programs that wait for the type checker at a time; a warning is worth no longer delay."""
 
 
 @asynccontextmanager
@@ -73,7 +77,10 @@ async def _type_check(
         yield None, {}
         return
     command = CheckerCommand(settings.analyzer_deno, settings.analyzer_type_check_heap_mib)
-    limits = CheckerLimits(patience_s=settings.analyzer_type_check_timeout_s)
+    reject = settings.analyzer_type_check == "reject"
+    limits = CheckerLimits(
+        patience_s=settings.analyzer_type_check_timeout_s,
+        most_waiting=None if reject else _MOST_WAITING,
+    )
     async with deno_checker(command, limits) as checker:
-        reject = settings.analyzer_type_check == "reject"
         yield TypeCheck(checker, reject), {"type checker": checker.health}

@@ -16,8 +16,8 @@ class AnalyzerSettings(ServiceSettings):
     `analyzer_processes` of each kind, of which one scope may use `analyzer_processes_per_scope` at
     a time, for `analyzer_deadline_s` seconds of processor time.
 
-    With `analyzer_type_check` a separate process checks types: `warn` reports errors with the
-    analysis, `reject` refuses the program. Off by default, as every run would wait for it.
+    A separate process checks types: with `analyzer_type_check` = `warn` errors are warnings of the
+    analysis, with `reject` they refuse the program, with `off` there is no such process.
     """
 
     analyzer_source_limit: int = Field(default=256 * 1024, gt=0)
@@ -25,7 +25,7 @@ class AnalyzerSettings(ServiceSettings):
     analyzer_deadline_s: float = Field(default=2.0, gt=0)
     analyzer_processes: int = Field(default=2, ge=1)
     analyzer_processes_per_scope: int = Field(default=1, ge=1)
-    analyzer_type_check: Literal["off", "warn", "reject"] = "off"
+    analyzer_type_check: Literal["off", "warn", "reject"] = "warn"
     analyzer_type_check_timeout_s: float = Field(default=2.0, gt=0)
     analyzer_type_check_heap_mib: int = Field(default=512, ge=128)
     analyzer_deno: str = Field(default_factory=find_deno_bin, description="path of the Deno binary")

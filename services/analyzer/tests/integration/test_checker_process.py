@@ -1,5 +1,6 @@
 """The checker's process: lost, slow, worn, or missing."""
 
+import asyncio
 import os
 import signal
 from dataclasses import replace
@@ -61,6 +62,17 @@ async def test_a_worn_process_is_replaced(worn: CheckerLimits) -> None:
             pids.add(await eventually(lambda: pid_of(checker), within=30))
             assert len(await complaints(checker, WRONG)) == 1
         assert len(pids) == 3
+
+
+async def test_no_program_waits_behind_too_many() -> None:
+    async with deno_checker(COMMAND, replace(PATIENT, most_waiting=2)) as checker:
+        code = "const n: number = 'x';"
+        found = await asyncio.gather(*(checker.check(code, (), TOOLS) for _ in range(4)))
+        told = sorted(each.message for (each,) in found)
+        unchecked = "Types were not checked: 2 programs are waiting for the checker."
+        assert told[2:] == [unchecked, unchecked]
+        (again,) = await checker.check(code, (), TOOLS)
+        assert again.severity == "error"
 
 
 async def test_a_checker_that_cannot_start_says_so_at_once() -> None:

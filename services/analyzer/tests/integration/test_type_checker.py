@@ -51,6 +51,9 @@ def checker(request: pytest.FixtureRequest, deno: DenoChecker) -> TypeChecker:
         "const list = [];\nfor (const x of items) list.push(x);\nreturn list.map((x) => x.name);",
         "const mcp = { fs: 1 };\n{ let args = mcp.fs + 1; args = 2; }\nreturn mcp.fs;",
         "try { throw 1; } catch (error) { return error.message; }",
+        "await new Promise((r) => setTimeout(r, 5));\n"
+        "return new Promise<void>((r) => setTimeout(r));",
+        "setTimeout(console.log, 5, 1, 'x');\nclearInterval(setInterval((n: number) => n, 5, 7));",
         "function f(x) { return x.y; }\nclass A { n: number; m() { return this.n; } }\nf(1);",
     ],
 )

@@ -67,6 +67,19 @@ async def test_a_type_error_rejects_where_that_is_wished_for(
     assert [(d.severity, d.line, d.column) for d in event.diagnostics] == [("error", 1, 27)]
 
 
+async def test_a_program_that_was_not_checked_is_warned_about_only_where_errors_reject(
+    catalog: MemoryCatalog,
+) -> None:
+    checker = MemoryChecker({}, ["mcp"])
+    told: list[int] = []
+    for reject in (False, True):
+        types = TypeCheck(checker, reject=reject)
+        (event,) = await handled(requested(CODE), catalog, NOBODY, LIMITS, types=types)
+        assert isinstance(event, ExecutionAnalyzed)
+        told.append(len(event.diagnostics))
+    assert told == [0, 1]
+
+
 async def test_without_a_type_error_nothing_changes(
     checker: Watched, catalog: MemoryCatalog
 ) -> None:

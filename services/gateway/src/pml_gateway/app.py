@@ -257,6 +257,7 @@ def mcp_endpoint(parts: Parts) -> McpEndpoint:
         callers=_callers(settings),
         version=version("pml-gateway"),
         hosts=settings.names.hosts,
+        origins=settings.names.origins,
         max_body_bytes=settings.gateway_max_body_bytes,
         call_timeout_s=settings.gateway_default_timeout_s,
         listed=settings.gateway_listed_tools,

@@ -15,7 +15,13 @@ from pml_common.service import StorageSettings, signing_key_of
 from pml_common.signing import SigningKey
 from pml_gateway.domain.api.approver import PREFIX, Approver
 from pml_gateway.domain.api.listed_tools import ListMode
-from pml_gateway.domain.api.origin import LOOPBACK, AllowedHosts, allowed_hosts, is_loopback
+from pml_gateway.domain.api.origin import (
+    LOOPBACK,
+    AllowedHosts,
+    allowed_hosts,
+    is_loopback,
+    origin,
+)
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.turns import Bounds
 from pml_gateway.domain.workflow.workflow_state import Rules
@@ -43,6 +49,11 @@ class GatewaySettings(StorageSettings):
     gateway_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="Accepted Host names besides loopback's: host or host:port; * for any.",
+    )
+    gateway_cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Origins whose pages may call REST and MCP, as https://app.example; none is "
+        "allowed by default, and * is refused: any page could run programs.",
     )
     mcp_servers: Path | None = None
 
@@ -130,11 +141,12 @@ class GatewaySettings(StorageSettings):
     @model_validator(mode="before")
     @classmethod
     def _split_hosts(cls, values: dict[str, object]) -> dict[str, object]:
-        hosts = values.get("gateway_allowed_hosts")
-        if isinstance(hosts, str):
-            named = tuple(host.strip() for host in hosts.split(",") if host.strip())
-            return values | {"gateway_allowed_hosts": named}
-        return values
+        split = dict(values)
+        for field in ("gateway_allowed_hosts", "gateway_cors_origins"):
+            names = values.get(field)
+            if isinstance(names, str):
+                split[field] = tuple(name.strip() for name in names.split(",") if name.strip())
+        return split
 
     @field_validator("gateway_data_folders", mode="before")
     @classmethod
@@ -155,6 +167,11 @@ class GatewaySettings(StorageSettings):
     def _hosts_alone(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
         allowed_hosts((), hosts)
         return hosts
+
+    @field_validator("gateway_cors_origins")
+    @classmethod
+    def _origins_alone(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(origin, origins))
 
     @model_validator(mode="after")
     def _stay_local(self) -> Self:
@@ -181,7 +198,8 @@ class GatewaySettings(StorageSettings):
     @property
     def names(self) -> AllowedHosts:
         """Host names that requests may use."""
-        return allowed_hosts(LOOPBACK | {self.gateway_host}, self.gateway_allowed_hosts)
+        own = LOOPBACK | {self.gateway_host}
+        return allowed_hosts(own, self.gateway_allowed_hosts, self.gateway_cors_origins)
 
     @property
     def terms(self) -> Terms:

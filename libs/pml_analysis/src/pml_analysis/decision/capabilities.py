@@ -114,6 +114,10 @@ class Library:
         by."""
         return {reference: as_tool(one.about) for reference, one in self._found.items()}
 
+    def described(self) -> dict[str, CapabilityDescription]:
+        """Return each capability by the name that its callers call it by."""
+        return {reference: one.about for reference, one in self._found.items()}
+
     def unknown(self, sites: Iterable[CallSite]) -> tuple[str, ...]:
         """Return the capabilities that sites name and the library lacks, each once."""
         named = (site.capability for site in sites if site.capability is not None)

@@ -35,12 +35,12 @@ declare const console: {
 declare function setTimeout<A extends unknown[]>(
   callback: (...given: A) => unknown,
   ms?: number,
-  ...given: A
+  ...given: Partial<A>
 ): number;
 declare function setInterval<A extends unknown[]>(
   callback: (...given: A) => unknown,
   ms?: number,
-  ...given: A
+  ...given: Partial<A>
 ): number;
 declare function clearTimeout(timer?: number): void;
 declare function clearInterval(timer?: number): void;

@@ -7,6 +7,7 @@ from typing import cast
 from deno import find_deno_bin
 
 from pml_analysis.analysis import Analysis, Rejection
+from pml_analysis.capability_types import typed_capability
 from pml_analysis.typing.declarations import NONE, declarations
 from pml_checker.checker_process import CheckerCommand
 from pml_checker.deno_checker import CheckerLimits, deno_checker
@@ -14,8 +15,13 @@ from pml_checker.type_check import TypeCheck
 from pml_cli.client import Client, Json
 from pml_cli.documents import read_tools
 from pml_cli.output import Output
+from pml_common.contracts.callable_names import callable_names
+from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.registry import CapabilityPage
 from pml_common.contracts.tool import ToolDefinition
 
+_PAGE = 200
+_MOST_CAPABILITIES = 1_000
 _PATIENCE_S = 30.0
 """The checker starts for this one program."""
 
@@ -23,11 +29,36 @@ _PATIENCE_S = 30.0
 def types(client: Client, out: Output, catalog: str | None) -> None:
     """Print the declarations of a catalogue's tools, else of those connected to the gateway, for
     an editor or an agent."""
-    text = declarations(_connected(client) if catalog is None else read_tools(catalog))
+    text = _of_stack(client) if catalog is None else declarations(read_tools(catalog))
     if out.as_json:
         out.show({"declarations": text})
     else:
         out.document(text)
+
+
+def _of_stack(client: Client) -> str:
+    """Return the declarations of the connected tools and the listed capabilities."""
+    tools = _connected(client)
+    records = _listed(client)
+    names = callable_names([(one.record_id, one.name) for one in records])
+    by_id = {one.record_id: one for one in records}
+    typed = {
+        name: typed_capability(one.name, one.code, one.parameters_schema, tools, one.description)
+        for name, one in ((name, by_id[found]) for name, found in names.items())
+    }
+    return declarations(tools, {**typed, **{one.name: one for one in typed.values()}})
+
+
+def _listed(client: Client) -> Sequence[CapabilityRecord]:
+    """Return the most used capabilities."""
+    records: list[CapabilityRecord] = []
+    while len(records) < _MOST_CAPABILITIES:
+        answer = client.get("/api/capabilities", limit=_PAGE, offset=len(records))
+        page = CapabilityPage.model_validate(answer).capabilities
+        records += page
+        if len(page) < _PAGE:
+            break
+    return records
 
 
 def _connected(client: Client) -> Sequence[ToolDefinition]:

@@ -195,7 +195,7 @@ class ServedEndpoint:
 
 @asynccontextmanager
 async def served(
-    max_body_bytes: int = 1_000_000, beat_s: float = 5.0
+    max_body_bytes: int = 1_000_000, beat_s: float = 5.0, origins: Sequence[str] = ()
 ) -> AsyncGenerator[ServedEndpoint]:
     """Serve an endpoint on a free port of loopback."""
     agent = StubAgent()
@@ -206,6 +206,7 @@ async def served(
         version="1",
         max_body_bytes=max_body_bytes,
         beat_s=beat_s,
+        origins=origins,
     )
     port = free_port()
     app = Starlette(routes=[endpoint.route])

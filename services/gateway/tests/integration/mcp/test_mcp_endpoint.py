@@ -361,6 +361,13 @@ async def test_pages_of_other_sites_are_rejected(
     assert response.status_code == status
 
 
+async def test_pages_of_configured_origins_are_accepted() -> None:
+    listing = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+    async with served(origins=["https://app.example"]) as mcp:
+        for origin, status in (("https://app.example", 200), ("https://evil.example", 403)):
+            assert (await _post(mcp, listing, {"Origin": origin})).status_code == status
+
+
 async def test_an_oversize_or_malformed_body_is_rejected(mcp: ServedEndpoint) -> None:
     assert (await _post(mcp, b" " * 100_001)).status_code == 413
     assert (await _post(mcp, b"{")).status_code == 400

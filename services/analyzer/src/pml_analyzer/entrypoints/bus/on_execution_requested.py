@@ -1,8 +1,10 @@
 """Handler of `execution-requested`: analyse the program of an accepted workflow."""
 
+import asyncio
 from collections.abc import Sequence
 
 from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
+from pml_analysis.capability_types import typed_capabilities
 from pml_analysis.text.limits import Limits
 from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
@@ -38,7 +40,8 @@ async def on_execution_requested(
         outcome = await analyses.of(request, tools, library, limits)
     outcome = await compiles.of(scope, request.code, outcome)
     if types is not None:
-        outcome = await types.of(request.code, outcome, tools, library.definitions)
+        called = await asyncio.to_thread(typed_capabilities, library.described(), tools)
+        outcome = await types.of(request.code, outcome, tools, called)
     return [
         _rejected(request, outcome)
         if isinstance(outcome, Rejection)

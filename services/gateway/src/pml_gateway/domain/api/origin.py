@@ -62,12 +62,13 @@ class AllowedHosts:
 
     `own` hosts are accepted only with the port it listens on. `configured` ones are accepted with
     their port or, if they have none, with the gateway's port and the default ports. `any_host`
-    accepts every name.
+    accepts every name. Pages of `origins` may call it from elsewhere.
     """
 
     own: Collection[str] = LOOPBACK
     configured: Collection[Authority] = ()
     any_host: bool = False
+    origins: Collection[str] = ()
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -94,6 +95,8 @@ class AllowedHosts:
         return None
 
     def _is_allowed_origin(self, origin: str, own_port: int | None) -> bool:
+        if origin in self.origins:
+            return True
         scheme, _, rest = origin.partition("://")
         default = _DEFAULT_PORTS.get(scheme)
         return default is not None and self._is_allowed(authority(rest), (default,), own_port)
@@ -114,11 +117,23 @@ class AllowedHosts:
         )
 
 
-def allowed_hosts(own: Collection[str], configured: Collection[str]) -> AllowedHosts:
+def allowed_hosts(
+    own: Collection[str], configured: Collection[str], origins: Collection[str] = ()
+) -> AllowedHosts:
     """Combine `own` hosts with those configured as `host`, `host:port` or `*`.
     Raises ValueError."""
     parsed = [_configured(text) for text in configured if text != "*"]
-    return AllowedHosts(frozenset(own), tuple(parsed), "*" in configured)
+    return AllowedHosts(frozenset(own), tuple(parsed), "*" in configured, frozenset(origins))
+
+
+def origin(text: str) -> str:
+    """Parse an origin, `scheme://host[:port]`, as a browser sends it. Raises ValueError."""
+    scheme, _, rest = text.lower().partition("://")
+    found = authority(rest)
+    if scheme not in _DEFAULT_PORTS or found is None:
+        raise ValueError(f"{text!r} is not an origin: write https://app.example, without a path")
+    port = None if found.port == _DEFAULT_PORTS[scheme] else found.port
+    return f"{scheme}://{Authority(found.host, port)}"
 
 
 def _configured(text: str) -> Authority:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from pml_common.bus.port import Bus, QueryClient
@@ -110,5 +111,13 @@ def rest_app(
         app.include_router(router)
     app.router.routes.extend(mounted)
     add_error_handlers(app)
+    if limits.hosts.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=sorted(limits.hosts.origins),
+            allow_methods=("GET", "POST", "PATCH", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=("Allow", "Retry-After", "WWW-Authenticate", "Mcp-Session-Id"),
+        )
     app.add_middleware(Guard, hosts=limits.hosts, max_body_bytes=limits.max_body_bytes)
     return app

@@ -1,7 +1,7 @@
 """PML's own MCP server, which agents connect to: Streamable HTTP at `/mcp`, stateless."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -66,6 +66,7 @@ _POST_ALONE: Final = Response(status_code=405, headers={"Allow": "POST"})
 class McpEndpoint:
     """ASGI endpoint; serves while `running`.
 
+    `origins` are other pages that may call it, and
     `hosts` are the names accepted in the Host header and in the Origin of web pages, with any port,
     so that a page of another site cannot call this endpoint under a name of its own (DNS
     rebinding). `*` accepts every name.
@@ -79,6 +80,7 @@ class McpEndpoint:
         callers: Callers,
         version: str,
         hosts: Sequence[str] = LOOPBACK_HOSTS,
+        origins: Collection[str] = (),
         max_body_bytes: int = 4 * 1024 * 1024,
         call_timeout_s: float = 60.0,
         listed: ListMode = "all",
@@ -106,7 +108,7 @@ class McpEndpoint:
         self._sessions = StreamableHTTPSessionManager(
             app=server,
             stateless=True,
-            security_settings=_security_of(hosts),
+            security_settings=_security_of(hosts, origins),
             max_request_body_size=max_body_bytes,
         )
 
@@ -207,16 +209,19 @@ class McpEndpoint:
             raise MCPError(INVALID_REQUEST, str(error)) from error
 
 
-def _security_of(hosts: Sequence[str]) -> TransportSecuritySettings:
+def _security_of(hosts: Sequence[str], origins: Collection[str]) -> TransportSecuritySettings:
     if "*" in hosts:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return TransportSecuritySettings(
         allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
         allowed_origins=[
-            origin
-            for host in hosts
-            for scheme in ("http", "https")
-            for origin in (f"{scheme}://{host}", f"{scheme}://{host}:*")
+            *origins,
+            *(
+                origin
+                for host in hosts
+                for scheme in ("http", "https")
+                for origin in (f"{scheme}://{host}", f"{scheme}://{host}:*")
+            ),
         ],
     )
 

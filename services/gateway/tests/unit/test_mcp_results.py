@@ -10,6 +10,7 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.trace import LogLine
 from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse
 from pml_gateway.domain.api.mcp_results import execute_result, tool_call_result
 from pml_gateway.domain.api.next_step import after_running, until_approved
@@ -171,3 +172,11 @@ def test_an_image_of_a_program_is_a_block_and_nothing_else() -> None:
     whole: JsonObject = {"status": "success", "result": {"caption": "a cat", "shot": note}}
     assert result["structuredContent"] == whole
     assert content[0] == {"type": "text", "text": json.dumps(whole)}
+
+
+def test_a_failed_programs_console_is_part_of_the_text() -> None:
+    error = WorkflowError(kind="user_error", message="stop")
+    lines = tuple(LogLine(level="info", message=f"line {n}") for n in range(30))
+    text = _text(execute_result(ExecuteResponse(status="error", error=error, logs=lines)))
+    assert text.startswith("user_error: stop\nconsole:\n  info: line 10\n")
+    assert text.endswith("line 29")

@@ -9,8 +9,8 @@ import pytest
 from mcp import Client
 
 from libs.pml_local.tests.support.harness import eventually
+from tests.e2e.agents import Mode, agent, answer_of, text_of
 from tests.e2e.harness import Json, StackHarness
-from tests.e2e.test_agents_way import Mode, agent, answer_of, text_of
 
 pytestmark = pytest.mark.e2e
 
@@ -21,12 +21,6 @@ const said = await mcp.counting.linger({ n: args.n });
 if (said === "never") await mcp.counting.fail({ why: said });
 return said;
 """
-
-
-@pytest.fixture(params=["auto", "legacy"])
-def mode(request: pytest.FixtureRequest) -> Mode:
-    """The generation of the protocol."""
-    return request.param
 
 
 def _call(n: int, **more: object) -> dict[str, object]:

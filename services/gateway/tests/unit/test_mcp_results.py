@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from typing import Literal
 from uuid import UUID
 
 import pytest
@@ -12,7 +13,7 @@ from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.contracts.trace import LogLine
 from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse
-from pml_gateway.domain.api.mcp_results import execute_result, tool_call_result
+from pml_gateway.domain.api.mcp_results import cancel_result, execute_result, tool_call_result
 from pml_gateway.domain.api.next_step import after_running, until_approved
 from pml_gateway.domain.api.shown_arguments import ShownArgument
 from pml_gateway.domain.api.shown_calls import ShownCall
@@ -180,3 +181,14 @@ def test_a_failed_programs_console_is_part_of_the_text() -> None:
     text = _text(execute_result(ExecuteResponse(status="error", error=error, logs=lines)))
     assert text.startswith("user_error: stop\nconsole:\n  info: line 10\n")
     assert text.endswith("line 29")
+
+
+@pytest.mark.parametrize(("kind", "is_error"), [("cancelled", False), ("timeout", True)])
+def test_a_workflow_that_ended_as_cancelled_is_no_failed_cancellation(
+    kind: Literal["cancelled", "timeout"], is_error: bool
+) -> None:
+    error = WorkflowError(kind=kind, message="it ended")
+    result = cancel_result(ExecuteResponse(status="error", error=error, workflow_id=WORKFLOW))
+    assert result["isError"] is is_error
+    assert "it ended" in _text(result)
+    assert cancel_result(RUNNING)["isError"] is False

@@ -13,6 +13,7 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
+from tests.e2e.agents import Mode
 from tests.e2e.collector import collector
 from tests.e2e.harness import StackHarness
 from tests.e2e.odd_server import odd_server
@@ -57,6 +58,12 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
         ):
             await eventually(lambda: _tools_listed(http), within=60.0)
             yield StackHarness(stack, http, folder, telemetry)
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def mode(request: pytest.FixtureRequest) -> Mode:
+    """The generation of the protocol."""
+    return request.param
 
 
 async def _tools_listed(http: httpx2.AsyncClient) -> bool:

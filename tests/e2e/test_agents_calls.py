@@ -1,6 +1,7 @@
 """Long calls of an agent: their progress, and cancelling them, with the official client."""
 
 import asyncio
+import json
 from itertools import pairwise
 from typing import cast
 
@@ -8,8 +9,8 @@ import pytest
 from mcp import Client
 
 from libs.pml_local.tests.support.harness import eventually
+from tests.e2e.agents import Mode, agent, answer_of, text_of
 from tests.e2e.harness import Json, StackHarness
-from tests.e2e.test_agents_way import Mode, agent, answer_of
 
 pytestmark = pytest.mark.e2e
 
@@ -20,12 +21,6 @@ const said = await mcp.counting.linger({ n: args.n });
 if (said === "never") await mcp.counting.fail({ why: said });
 return said;
 """
-
-
-@pytest.fixture(params=["auto", "legacy"])
-def mode(request: pytest.FixtureRequest) -> Mode:
-    """The generation of the protocol."""
-    return request.param
 
 
 def _call(n: int, **more: object) -> dict[str, object]:
@@ -118,3 +113,56 @@ async def test_a_program_goes_on_while_another_client_waits_for_it(
             harness.release(n)
         assert waiting.result()["status"] == "success"
     assert not (harness.folder / f"cancelled-{n}").exists()
+
+
+SAYS = """
+console.log("looking at", args.path);
+const { exists } = await mcp.counting.peek({ path: args.path });
+console.warn("exists:", exists);
+if (args.fails) throw new Error("as told");
+return exists;
+"""
+
+
+async def test_what_a_program_writes_to_its_console_is_in_its_answers_and_events(
+    harness: StackHarness, mode: Mode
+) -> None:
+    expected = [
+        {"level": "info", "message": "looking at /"},
+        {"level": "warn", "message": "exists: true"},
+    ]
+    call: Json = {"code": SAYS, "args": {"path": "/", "fails": False}}
+    failing: Json = {"code": SAYS, "args": {"path": "/", "fails": True}}
+    workflow = ""
+    async with asyncio.timeout(120), agent(harness, mode) as client:
+        for arguments, status in ((call, "success"), (failing, "error")):
+            result = await client.call_tool("pml_execute", arguments)
+            answer = answer_of(result)
+            assert (answer["status"], answer["logs"]) == (status, expected)
+            workflow = str(answer["workflowId"])
+            again = answer_of(
+                await client.call_tool("pml_get_task_result", {"workflow_id": workflow})
+            )
+            assert again["logs"] == expected
+            assert (await harness.workflow(workflow))["logs"] == expected
+            if status == "error":
+                assert "warn: exists: true" in text_of(result)
+    events = await harness.http.get(f"/api/workflows/{workflow}/events")
+    data = [json.loads(line[5:]) for line in events.text.splitlines() if line.startswith("data:")]
+    entries = [entry for event in data for entry in event.get("entries", ())]
+    told = [entry["message"] for entry in entries if entry["type"] == "log"]
+    assert told == [line["message"] for line in expected]
+    assert any(event.get("logs") == expected for event in data)
+
+
+async def test_a_parked_program_has_said_what_it_wrote(harness: StackHarness) -> None:
+    call = {
+        "code": "console.log('before'); return await mcp.call(args.tool, { n: 1040 });",
+        "args": {"tool": "counting:step"},
+    }
+    async with asyncio.timeout(120), agent(harness) as client:
+        asked = answer_of(await client.call_tool("pml_execute", call))
+        await harness.approve(str(asked["workflowId"]))
+        parked = answer_of(await client.call_tool("pml_execute", call))
+    assert parked["status"] == "approval_required"
+    assert parked["logs"] == [{"level": "info", "message": "before"}]

@@ -2,53 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from typing import Literal, cast
+from typing import cast
 from uuid import uuid4
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent, Tool
+from mcp_types import Tool
 
 from libs.pml_local.tests.support.harness import eventually
+from tests.e2e.agents import Mode, agent, answer_of, step, text_of
 from tests.e2e.deciding import decide
 from tests.e2e.harness import Json, StackHarness
 
 pytestmark = pytest.mark.e2e
-
-Mode = Literal["auto", "legacy"]
-
-
-@pytest.fixture(params=["auto", "legacy"])
-def mode(request: pytest.FixtureRequest) -> Mode:
-    """The generation of the protocol."""
-    return request.param
-
-
-@asynccontextmanager
-async def agent(harness: StackHarness, mode: Mode = "auto") -> AsyncGenerator[Client]:
-    """Connect the official client."""
-    async with Client(f"{harness.stack.url}/mcp", mode=mode) as client:
-        yield client
-
-
-def answer_of(result: CallToolResult) -> Json:
-    """Return the structured answer."""
-    assert result.structured_content is not None, result
-    return result.structured_content
-
-
-def text_of(result: CallToolResult) -> str:
-    """Return the text that the model reads."""
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    return block.text
-
-
-def step(n: int) -> str:
-    """Return a program that needs approval and counts one step."""
-    return f"return await mcp.counting.step({{ n: {n} }});"
 
 
 async def test_a_pending_approval_says_what_to_call_and_how_a_person_decides(

@@ -272,3 +272,41 @@ def test_hits_are_listed_best_first_with_their_signatures(
     ]
     places = [out.index(text) for text in shown]
     assert places == sorted(places)
+
+
+LOGS = [{"level": "info", "message": "2 [files]"}, {"level": "error", "message": "a\x1b[2Jb"}]
+
+
+def test_what_the_program_wrote_to_its_console_is_shown(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    answer = {**SUCCESS, "logs": LOGS, "logsOmitted": 3}
+    gateway.answers["POST /api/execute"] = (200, answer)
+    assert pml(monkeypatch, "execute", program(tmp_path)) == 0
+    shown = capsys.readouterr().out
+    assert "3 earlier lines" in shown
+    assert "info 2 [files]" in shown
+    assert "\x1b[2J" not in shown
+    path = f"/api/workflows/{WORKFLOW}"
+    found = {"status": "success", "logs": LOGS, "logs_omitted": 0}
+    gateway.answers[f"GET {path}"] = (200, found)
+    gateway.answers[f"GET {path}/trace"] = (200, {"traces": []})
+    assert pml(monkeypatch, "trace", WORKFLOW) == 0
+    shown = capsys.readouterr().out
+    assert "info 2 [files]" in shown
+    assert "earlier lines" not in shown
+
+
+def test_an_answer_that_joined_an_earlier_call_says_so(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    gateway.answers["POST /api/execute"] = (200, {**SUCCESS, "joined": True})
+    assert pml(monkeypatch, "execute", program(tmp_path), "--fresh") == 0
+    assert '"fresh": true' in json.dumps(gateway.asked)
+    assert "joined the workflow of an earlier, equal call" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from typing import Literal
 from uuid import UUID
 
 import pytest
@@ -10,8 +11,9 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.contracts.trace import LogLine
 from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse
-from pml_gateway.domain.api.mcp_results import execute_result, tool_call_result
+from pml_gateway.domain.api.mcp_results import cancel_result, execute_result, tool_call_result
 from pml_gateway.domain.api.next_step import after_running, until_approved
 from pml_gateway.domain.api.shown_arguments import ShownArgument
 from pml_gateway.domain.api.shown_calls import ShownCall
@@ -181,3 +183,22 @@ def test_the_answer_of_a_tool_is_passed_on() -> None:
         "isError": True,
     }
     assert tool_call_result(PLAIN, outcome_of(answer)) == answer
+
+
+def test_a_failed_programs_console_is_part_of_the_text() -> None:
+    error = WorkflowError(kind="user_error", message="stop")
+    lines = tuple(LogLine(level="info", message=f"line {n}") for n in range(30))
+    text = _text(execute_result(ExecuteResponse(status="error", error=error, logs=lines)))
+    assert text.startswith("user_error: stop\nconsole:\n  info: line 10\n")
+    assert text.endswith("line 29")
+
+
+@pytest.mark.parametrize(("kind", "is_error"), [("cancelled", False), ("timeout", True)])
+def test_a_workflow_that_ended_as_cancelled_is_no_failed_cancellation(
+    kind: Literal["cancelled", "timeout"], is_error: bool
+) -> None:
+    error = WorkflowError(kind=kind, message="it ended")
+    result = cancel_result(ExecuteResponse(status="error", error=error, workflow_id=WORKFLOW))
+    assert result["isError"] is is_error
+    assert "it ended" in _text(result)
+    assert cancel_result(RUNNING)["isError"] is False

@@ -6,7 +6,7 @@ from typing import cast
 from uuid import UUID
 
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.trace import TaskResult
+from pml_common.contracts.trace import LogLine, TaskResult
 from pml_gateway.domain.api.next_step import until_approved
 from pml_gateway.domain.api.responses import approval_asked, execute_response, tasks_of
 from pml_gateway.domain.api.shown_calls import shown_calls_of_program
@@ -178,3 +178,19 @@ def test_an_approval_is_shown_with_its_subject() -> None:
     assert (bare.tools, bare.calls, bare.reasons) == ((), (), ())
     unread = approval_asked(replace(waiting, analysis=None), approval)
     assert (unread.tools, unread.calls, unread.reasons) == ((), (), ())
+
+
+def test_what_a_program_wrote_to_its_console_is_in_every_answer_after_its_run() -> None:
+    written = (LogLine(level="warn", message="no notes"),)
+    expected = [{"level": "warn", "message": "no notes"}]
+    error = WorkflowError(kind="user_error", message="stop")
+    for run in (finished(NEW, result=1), finished(NEW, error=error)):
+        ended = after(
+            Analyzed(analyzed(NEW), AT),
+            run.model_copy(update={"logs": written, "logs_omitted": 2}),
+        )
+        answer = response_of(ended)
+        assert (answer["logs"], answer["logsOmitted"]) == (expected, 2)
+        assert (view_of(ended).logs, view_of(ended).logs_omitted) == (written, 2)
+    silent = response_of(after(Analyzed(analyzed(NEW), AT), finished(NEW)))
+    assert not {"logs", "logsOmitted"} & silent.keys()

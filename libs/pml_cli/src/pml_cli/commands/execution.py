@@ -10,6 +10,7 @@ from pml_cli.client import Client, Json
 from pml_cli.errors import APPROVAL_REQUIRED, FAILED, STILL_RUNNING, USAGE, CommandError
 from pml_cli.output import Output
 from pml_cli.render.calls import call_lines
+from pml_cli.render.console import console_lines
 from pml_cli.render.layers import layer_lines
 from pml_cli.render.values import short
 
@@ -52,6 +53,7 @@ def show_answer(out: Output, answer: Json) -> int:
             readable = ["[yellow]suggestions[/]: `--json` shows them in full"]
         case _:
             readable = [f"still running: pml trace {answer['workflowId']}"]
+    readable[:0] = console_lines(answer, "logsOmitted")
     if answer.get("cached"):
         readable.insert(
             0, "[yellow]cached[/]: nothing ran; this is the result of the workflow named below"

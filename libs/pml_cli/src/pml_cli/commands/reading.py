@@ -16,6 +16,7 @@ from pml_cli.errors import FAILED, UNREACHABLE, CommandError
 from pml_cli.output import Output
 from pml_cli.render.caching import cached_how
 from pml_cli.render.calls import call_lines
+from pml_cli.render.console import console_lines
 from pml_cli.render.layers import layer_lines
 from pml_cli.render.learning import learned_paths
 from pml_cli.render.parts import down_line, parts_table
@@ -165,6 +166,7 @@ def trace(client: Client, out: Output, workflow: str) -> None:
     if found["status"] == "approval_required" and approval:
         lines = [*layer_lines(approval), *call_lines(approval)]
         readable += ["[yellow]waits for the approval of[/]", *lines]
+    readable += console_lines(found, "logs_omitted")
     readable.append(trace_tree(parsed) if parsed else "[dim]no trace recorded yet[/]")
     out.show({"workflow": found, **traces}, Group(*readable))
 

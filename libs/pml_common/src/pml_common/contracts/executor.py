@@ -10,7 +10,7 @@ from pml_common.contracts.capability import CapabilityIdentity, InjectedCapabili
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.tool import JsonObject
-from pml_common.contracts.trace import BranchDecision, TaskResult, TraceEvent
+from pml_common.contracts.trace import BranchDecision, LogLine, TaskResult, TraceEvent
 
 
 class Checkpoint(Contract):
@@ -140,7 +140,7 @@ class WorkflowParked(JournalAppend):
 
     `beside` are the other calls waiting at that moment, `ts` is Unix time in milliseconds.
     `grant_digest` identifies the grant it ran under by `command_id`; `task_results` and `nested`
-    are the calls made until then, as in `RunFinished`.
+    are the calls made until then, `logs` the last lines written, as in `RunFinished`.
     """
 
     entries: tuple[TraceEvent, ...] = ()
@@ -151,6 +151,8 @@ class WorkflowParked(JournalAppend):
     grant_digest: str
     task_results: tuple[TaskResult, ...] = ()
     nested: tuple[NestedRun, ...] = ()
+    logs: tuple[LogLine, ...] = ()
+    logs_omitted: int = Field(default=0, ge=0)
 
 
 class RunFinished(JournalAppend):
@@ -159,7 +161,8 @@ class RunFinished(JournalAppend):
 
     The path and the decisions are the program's own. `task_results` are all tool calls, those of
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
-    callers before callees. Its `entries` have no results: they are in these.
+    callers before callees. Its `entries` have no results: they are in these. `logs` are the last
+    lines that the program wrote to its console, after `logs_omitted` others.
     """
 
     entries: tuple[TraceEvent, ...] = ()
@@ -177,3 +180,5 @@ class RunFinished(JournalAppend):
     trace_id: UUID
     started_at: float
     duration_ms: float
+    logs: tuple[LogLine, ...] = ()
+    logs_omitted: int = Field(default=0, ge=0)

@@ -95,11 +95,21 @@ class LoopPassed(TraceEventBase):
     counted: int = Field(default=0, ge=0)
 
 
+LogLevel = Literal["debug", "info", "warn", "error"]
+
+
 class LogWritten(TraceEventBase):
     """The program wrote to its console."""
 
     type: Literal["log"] = "log"
-    level: Literal["debug", "info", "warn", "error"]
+    level: LogLevel
+    message: str
+
+
+class LogLine(Contract):
+    """A line that a program wrote to its console."""
+
+    level: LogLevel
     message: str
 
 

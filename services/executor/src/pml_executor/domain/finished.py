@@ -15,6 +15,7 @@ from pml_common.contracts.trace import (
 )
 from pml_executor.domain.endings import Ending
 from pml_executor.domain.executed_path import executed_path
+from pml_executor.domain.logs import last_lines
 from pml_executor.domain.nested_runs import by_trace, decisions, nested_runs
 
 
@@ -24,6 +25,7 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
     start, end = entries[0], entries[-1]
     if not isinstance(end, CapabilityEnd):
         raise ValueError(f"the journal of {command.workflow_id} is not closed")
+    logs, omitted = last_lines(entries)
     own = by_trace(entries).get(end.trace_id, [])
     return RunFinished(
         event_id=ids.effect_id(command.workflow_id, "run-finished"),
@@ -43,6 +45,8 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
         trace_id=end.trace_id,
         started_at=start.ts,
         duration_ms=end.duration_ms,
+        logs=logs,
+        logs_omitted=omitted,
     )
 
 

@@ -14,6 +14,7 @@ from pml_common.contracts.trace import TraceEvent
 from pml_executor.domain.finished import task_results
 from pml_executor.domain.instrumented import Instrumented
 from pml_executor.domain.journal import Call
+from pml_executor.domain.logs import last_lines
 from pml_executor.domain.nested_runs import nested_runs
 from pml_executor.domain.protocol import CallMade
 
@@ -93,6 +94,7 @@ def workflow_parked(
     are its whole journal."""
     first, *beside = wanted
     waiting = {(call.node_id, call.occurrence) for call in wanted}
+    logs, omitted = last_lines(entries)
     return WorkflowParked(
         event_id=ids.effect_id(command.command_id, "workflow-parked"),
         scope=command.scope,
@@ -108,4 +110,6 @@ def workflow_parked(
             if (done.node_id, done.occurrence) not in waiting  # the gateway has not made them
         ),
         nested=nested_runs(command, entries),
+        logs=logs,
+        logs_omitted=omitted,
     )

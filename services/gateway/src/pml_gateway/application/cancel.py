@@ -76,7 +76,7 @@ class Withdrawals:
 
     async def close(self) -> None:
         """Wait until what was begun is done."""
-        await asyncio.gather(*self._tasks)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _end(self, caller: Caller, workflow_id: UUID) -> None:
         for delay_s in (*_WITHDRAW_AGAIN_S, None):

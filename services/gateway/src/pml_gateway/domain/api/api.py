@@ -21,6 +21,7 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.structure import Argument, Diagnostic
 from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import LogLine
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.next_step import Next
 from pml_gateway.domain.api.request import Request
@@ -287,11 +288,12 @@ class ResultPage(Contract):
 class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
     result is that of an earlier workflow with the same capability and arguments. `degraded`:
-    suggestions were found by words alone. `notices` say what the caller should change: a former
-    name of the capability, a yanked version; `warnings` are what the analysis doubts in the
-    program. `next` is the way on to the result where the workflow
-    has not ended. `task` is the one whose result was asked for; `page` is in place of a result that
-    was asked for in parts. `joined`: the workflow is that of an earlier, equal call."""
+    suggestions were found by words alone. `logs` are the last lines of the program's console, after
+    `logsOmitted` others. `notices` say what the caller should change: a former name of the
+    capability, a yanked version; `warnings` are what the analysis doubts in the program. `next` is
+    the way on to the result where the workflow has not ended. `task` is the one whose result was
+    asked for; `page` is in place of a result that was asked for in parts. `joined`: the workflow is
+    that of an earlier, equal call."""
 
     status: Status
     result: JsonValue = None
@@ -304,6 +306,8 @@ class ExecuteResponse(Contract):
     cached: bool = False
     joined: bool = False
     tasks: tuple[TaskAnswer, ...] = ()
+    logs: tuple[LogLine, ...] = ()
+    logs_omitted: int = Field(default=0, serialization_alias="logsOmitted")
     error: WorkflowError | None = None
     approval: ApprovalAsked | None = None
     notices: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """MCP tool results: structured content for programs, and text for the model."""
 
 import json
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -21,6 +22,8 @@ from pml_gateway.domain.tool_calls.tool_result import (
     with_blocks_taken_out,
 )
 
+_LINES_SAID: Final = 20
+
 
 def execute_result(response: ExecuteResponse) -> JsonObject:
     """Build the result of `pml_execute`: the whole response, and on failure a readable reason.
@@ -32,7 +35,7 @@ def execute_result(response: ExecuteResponse) -> JsonObject:
     if response.status != "error":
         result: JsonObject = {"content": [text_of(whole), *blocks], "isError": False}
         return {**result, "structuredContent": whole}
-    return error_result(_reason(response), whole)
+    return error_result(f"{_reason(response)}{_console(response)}", whole)
 
 
 def cancel_result(response: ExecuteResponse) -> JsonObject:
@@ -107,6 +110,12 @@ def _reason(response: ExecuteResponse) -> str:
 def _call_line(call: ShownCall) -> str:
     given = ", ".join(f"{one.name} = {one.text or one.words}" for one in call.arguments)
     return f"{call.tool}({given})"
+
+
+def _console(response: ExecuteResponse) -> str:
+    """Return the last lines that the program wrote, for the model that is to mend it."""
+    lines = [f"  {line.level}: {line.message}" for line in response.logs[-_LINES_SAID:]]
+    return "\n".join(["\nconsole:", *lines]) if lines else ""
 
 
 def _description_of(error: WorkflowError) -> str:

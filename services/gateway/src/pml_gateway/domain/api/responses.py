@@ -46,14 +46,14 @@ def execute_response(workflow: Workflow, capability_name: str | None) -> Execute
         case Workflow(state="awaiting_approval", approval=Approval() as approval):
             asked = approval_asked(workflow, approval)
             response |= {"approval": asked, "next": _next(workflow, approval, asked)}
-            response |= _tasks_before(approval.parked)
+            response |= _made(approval.parked)
         case Workflow(state="succeeded", run=RunFinished() as run):
-            response |= {"result": run.result, "tasks": tasks_of(run)}
+            response |= {"result": run.result, **_made(run)}
         case Workflow(state="failed", run=RunFinished() as run):
-            response |= {"error": run.error, "tasks": tasks_of(run)}
+            response |= {"error": run.error, **_made(run)}
         case Workflow(state="failed"):
             response["error"] = workflow.error
-            response |= _tasks_before(workflow.parked)
+            response |= _made(workflow.parked)
         case _:
             response["next"] = after_running(workflow.workflow_id)
     return ExecuteResponse.model_validate(response, by_name=True)
@@ -69,9 +69,16 @@ def _next(workflow: Workflow, approval: Approval, asked: ApprovalAsked) -> Next:
     )
 
 
-def _tasks_before(parked: WorkflowParked | None) -> dict[str, object]:
-    """Return the tasks of a run that was parked, if any."""
-    return {} if parked is None else {"tasks": tasks_of(parked)}
+def _made(run: RunFinished | WorkflowParked | None) -> dict[str, object]:
+    """Return the tasks of a run and the lines it wrote; nothing of one that never began."""
+    if run is None:
+        return {}
+    made: dict[str, object] = {"tasks": tasks_of(run)}
+    if run.logs:
+        made["logs"] = run.logs
+    if run.logs_omitted:
+        made["logs_omitted"] = run.logs_omitted
+    return made
 
 
 def approval_asked(workflow: Workflow, approval: Approval) -> ApprovalAsked:

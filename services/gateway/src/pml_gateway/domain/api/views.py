@@ -12,7 +12,7 @@ from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
-from pml_common.contracts.trace import BranchDecision
+from pml_common.contracts.trace import BranchDecision, LogLine
 from pml_gateway.domain.api.api import LayerAsked, Status, TaskAnswer
 from pml_gateway.domain.api.responses import approval_subject, status_of, tasks_of, whole_at
 from pml_gateway.domain.api.shown import shown_calls_of
@@ -107,6 +107,8 @@ class WorkflowView(WorkflowSummary):
     approval: ApprovalView | None
     result: JsonValue
     tasks: tuple[TaskAnswer, ...]
+    logs: tuple[LogLine, ...]
+    logs_omitted: int
     executed_path: tuple[str, ...]
     decisions: tuple[BranchDecision, ...]
     duration_ms: float | None
@@ -212,6 +214,8 @@ def view_of(workflow: Workflow) -> WorkflowView:
             "approval": approval_of(workflow, workflow.approval) if workflow.approval else None,
             "result": run.result if run else None,
             "tasks": tasks_of(known) if known else (),
+            "logs": known.logs if known else (),
+            "logs_omitted": known.logs_omitted if known else 0,
             "executed_path": run.executed_path if run else (),
             "decisions": run.decisions if run else (),
             "duration_ms": run.duration_ms if run else None,

@@ -11,14 +11,18 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.decision import Policy, PolicyRule
+from pml_common.contracts.dns import QueryRecords, RecordPage
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import ResolveCapability
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.agents import Agents
+from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.execute import Execution
+from pml_gateway.application.results import Results
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.ports import Caller, CallOrigin
+from services.gateway.tests.integration.mcp.served_endpoint import SORT, TIDY
 from services.gateway.tests.support.builders import AT, SCOPE
 from services.gateway.tests.support.dns import example
 from services.gateway.tests.support.harness import READY, FakeServers
@@ -54,6 +58,20 @@ class Executed:
         return ExecuteResponse(status="approval_required")
 
 
+def agents_with(run: Execution, bus: MemoryBus, tools: ToolRouter, policy: Policy) -> Agents:
+    """Build what answers direct calls; nothing is cancelled, and no result asked for."""
+    return Agents(
+        run,
+        bus,
+        tools,
+        lambda _: policy,
+        60.0,
+        cast("Results", None),
+        cast("Cancellations", None),
+        lambda: AT,
+    )
+
+
 @pytest.mark.parametrize(("limit", "time"), [(None, 60.0), (90.0, 95.0), (900.0, 300.0)])
 async def test_a_direct_call_may_take_the_time_of_its_server(
     limit: float | None, time: float
@@ -62,9 +80,7 @@ async def test_a_direct_call_may_take_the_time_of_its_server(
     for policy in (ALLOWED, Policy()):
         executed = Executed()
         run = cast("Execution", executed)
-        agents = Agents(
-            run, MemoryBus(), ToolRouter([servers]), lambda _, it=policy: it, 60.0, lambda: AT
-        )
+        agents = agents_with(run, MemoryBus(), ToolRouter([servers]), policy)
         await agents.call_tool(SCOPE, "ann", "fs:write", {}, 60.0)
         assert [*servers.times, *executed.times] == [time]
         servers.times.clear()
@@ -82,5 +98,22 @@ async def test_the_registry_is_asked_whether_a_name_is_a_capability(name: str, k
     await bus.serve(catalog.RESOLVE_CAPABILITY, resolve)
     run = cast("Execution", Executed())
     tools = ToolRouter([FakeServers()])
-    agents = Agents(run, bus, tools, lambda _: Policy(), 60.0, lambda: AT)
+    agents = agents_with(run, bus, tools, Policy())
     assert await agents.is_capability(Caller(SCOPE, "ann"), name) is known
+
+
+async def test_named_capabilities_are_asked_for_the_caller_with_their_parameters() -> None:
+    bus = MemoryBus()
+    asked: list[QueryRecords] = []
+
+    async def query(query: QueryRecords) -> RecordPage:
+        asked.append(query)
+        return RecordPage(records=(TIDY, SORT), total=2, next_cursor="2")
+
+    await bus.serve(catalog.QUERY_RECORDS, query)
+    policy = Policy(rules=(PolicyRule(pattern="cap:fs:*", verdict="deny"),))
+    agents = agents_with(cast("Execution", Executed()), bus, ToolRouter([FakeServers()]), policy)
+    page = await agents.named_capabilities(Caller(SCOPE, "ann"), "1")
+    assert (page.records, page.next_cursor) == ((SORT,), "2")
+    (it,) = asked
+    assert (it.principal, it.cursor, it.include_parameters) == ("ann", "1", True)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.exact_arguments import require_exact_integers
@@ -32,5 +33,5 @@ def test_an_integer_that_a_program_would_round_is_refused(given: Any, field: str
 
 
 def test_other_numbers_and_digits_are_accepted() -> None:
-    args = {"id": str(LARGE), "n": LARGE - 1, "x": 1e300}
+    args: JsonObject = {"id": str(LARGE), "n": LARGE - 1, "x": 1e300}
     require_exact_integers(ExecuteRequest(code="return 1;", args=args))

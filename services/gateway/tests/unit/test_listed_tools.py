@@ -1,4 +1,4 @@
-"""Which tools `tools/list` has."""
+"""The tools that `tools/list` has."""
 
 import pytest
 

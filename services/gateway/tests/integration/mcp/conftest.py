@@ -1,4 +1,4 @@
-"""The test server, over every transport."""
+"""The test server, over every transport; PML's own endpoint."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from pml_gateway.domain.servers.server_config import ServerConfig
 from services.gateway.tests.integration.mcp.harness import ServerHarness
+from services.gateway.tests.integration.mcp.served_endpoint import ServedEndpoint, served
 
 
 @pytest.fixture
@@ -26,3 +27,16 @@ async def reached(
         return
     async with harness.http(*flags) as (server, _):
         yield server
+
+
+@pytest.fixture
+async def mcp() -> AsyncGenerator[ServedEndpoint]:
+    """PML's own endpoint, served."""
+    async with served(max_body_bytes=100_000) as mcp:
+        yield mcp
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """The way in which the official client connects."""
+    return str(request.param)

@@ -1,4 +1,4 @@
-"""Which tools `tools/list` has, as a client asks for them."""
+"""The tools that `tools/list` has, as a client asks for them."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, get_args

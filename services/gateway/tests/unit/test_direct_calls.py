@@ -52,7 +52,7 @@ class Executed:
     times: list[float | None] = field(default_factory=list[float | None])
 
     async def execute(
-        self, scope: object, principal: str, request: ExecuteRequest
+        self, scope: object, principal: str, request: ExecuteRequest, side: object
     ) -> ExecuteResponse:
         self.times.append(request.timeout)
         return ExecuteResponse(status="approval_required")

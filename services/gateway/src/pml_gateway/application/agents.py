@@ -134,7 +134,8 @@ class Agents(AgentApi, AllowedTools):
                 return ToolOutcome(status="refused", message=f"the policy denies {tool_id}")
             case "ask":
                 program = f"return await mcp.call({json.dumps(tool_id)}, args);"
-                request = ExecuteRequest(code=program, args=args)
+                runs_for = None if limit_s is None else timeout_s
+                request = ExecuteRequest(code=program, args=args, timeout=runs_for)
                 return await self.execute(scope, principal, request, side)
 
     @override

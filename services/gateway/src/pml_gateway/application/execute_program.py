@@ -110,9 +110,8 @@ class ProgramExecution:
 
     def _patience_s(self, request: ExecuteRequest, side: CallerSide) -> float:
         """Return for how long a caller waits."""
-        if request.timeout is not None:
-            return request.timeout + self.terms.answer_margin_s
-        longest = self.terms.default_timeout_s + self.terms.answer_margin_s
+        runs_for = self.terms.default_timeout_s if request.timeout is None else request.timeout
+        longest = runs_for + self.terms.answer_margin_s
         return longest if side.answer_within_s is None else min(side.answer_within_s, longest)
 
     async def _begun(

@@ -5,7 +5,7 @@ To add one, write its arguments model, its handler and its MetaTool here, and li
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 from uuid import UUID
@@ -75,6 +75,8 @@ class MetaTool(Generic[M]):
 async def _execute(
     agent: AgentApi, caller: Caller, request: ExecuteRequest, side: CallerSide
 ) -> JsonObject:
+    if request.timeout is not None:
+        side = replace(side, answer_within_s=None)
     return execute_result(await agent.execute(caller.scope, caller.principal, request, side))
 
 

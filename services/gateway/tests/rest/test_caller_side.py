@@ -47,14 +47,6 @@ async def test_a_call_is_answered_running_when_its_caller_waits_no_longer() -> N
         assert answer.next.call.arguments["workflow_id"] == str(answer.workflow_id)
 
 
-async def test_a_time_limit_of_the_request_is_waited_for() -> None:
-    async with world() as w:
-        task = _execute(w, CallerSide(answer_within_s=0.01), timeout=30)
-        await _running(w)
-        w.peers.release.set()
-        assert (await task).status == "success"
-
-
 async def test_the_calls_that_a_run_reaches_are_reported() -> None:
     told: Told = []
 

@@ -45,6 +45,13 @@ async def test_without_a_progress_token_a_call_is_answered_within_45_seconds(
     assert (side.answer_within_s, side.report) == (45.0, None)
 
 
+async def test_a_time_limit_of_the_request_is_waited_for(mcp: ServedEndpoint, mode: str) -> None:
+    async with mcp.client(mode) as client:
+        await client.call_tool("pml_execute", {"code": "x", "timeout": 90})
+    (side,) = mcp.agent.sides
+    assert side.answer_within_s is None
+
+
 async def test_progress_grows_with_each_notification_and_tells_of_the_calls_reached(
     mcp: ServedEndpoint, mode: str
 ) -> None:

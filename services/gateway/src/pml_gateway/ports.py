@@ -203,11 +203,11 @@ Report = Callable[[int, int, str], Awaitable[None]]
 
 @dataclass(frozen=True)
 class CallerSide:
-    """The caller's end of a call. An execution is answered `running` after `answer_within_s`, if
-    it is given, at the latest. `is_gone` tells whether the answer would reach nobody, and
+    """The caller's end of a call. An execution is answered `running` by `answer_by` (event loop
+    time), if it is given, at the latest. `is_gone` tells whether the answer would reach nobody, and
     `withdrawn`, where the call is cancelled, whether its caller wants the workflow stopped."""
 
-    answer_within_s: float | None = None
+    answer_by: float | None = None
     report: Report | None = None
     is_gone: Callable[[], Awaitable[bool]] = _is_never_gone
     withdrawn: Callable[[], bool] = lambda: False

@@ -22,6 +22,11 @@ def _execute(w: World, side: CallerSide, **request: object) -> asyncio.Task[Exec
     return asyncio.create_task(w.parts.use_cases.agents.execute(SCOPE, "mira", given, side))
 
 
+def _until(seconds: float) -> CallerSide:
+    """A caller who waits for so long."""
+    return CallerSide(answer_by=asyncio.get_running_loop().time() + seconds)
+
+
 async def _running(w: World) -> UUID:
     await eventually(lambda: w.peers.runs)
     return w.peers.runs[-1].workflow_id
@@ -41,7 +46,7 @@ async def _withdraw(task: asyncio.Task[ExecuteResponse]) -> None:
 
 async def test_a_call_is_answered_running_when_its_caller_waits_no_longer() -> None:
     async with world() as w:
-        answer = await _execute(w, CallerSide(answer_within_s=0.3))
+        answer = await _execute(w, _until(0.3))
         assert answer.status == "running"
         assert answer.next is not None
         assert answer.next.call.arguments["workflow_id"] == str(answer.workflow_id)

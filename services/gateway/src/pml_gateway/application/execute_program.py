@@ -93,11 +93,10 @@ class ProgramExecution:
             source=source,
             traceparent=_traceparent(),
         )
-        patience_s = self._patience_s(request, side)
-        deadline = asyncio.get_running_loop().time() + patience_s
+        deadline = self._deadline(request, side)
         seen = [ids.workflow_id(scope, key)]
         try:
-            executed = await self._begun(asked, side, patience_s, deadline)
+            executed = await self._begun(asked, side, deadline)
             if executed.joined:
                 seen.append(executed.workflow.workflow_id)
                 executed = await self._until(executed.workflow, side, deadline)
@@ -108,21 +107,20 @@ class ProgramExecution:
         await self._deliver(executed.workflow, side)
         return executed
 
-    def _patience_s(self, request: ExecuteRequest, side: CallerSide) -> float:
-        """Return for how long a caller waits."""
+    def _deadline(self, request: ExecuteRequest, side: CallerSide) -> float:
+        """Return until when a caller waits, in event loop time."""
         runs_for = self.terms.default_timeout_s if request.timeout is None else request.timeout
-        longest = runs_for + self.terms.answer_margin_s
-        return longest if side.answer_within_s is None else min(side.answer_within_s, longest)
+        latest = _now() + runs_for + self.terms.answer_margin_s
+        return latest if side.answer_by is None else min(side.answer_by, latest)
 
-    async def _begun(
-        self, asked: IncomingRequest, side: CallerSide, patience_s: float, deadline: float
-    ) -> Executed:
+    async def _begun(self, asked: IncomingRequest, side: CallerSide, deadline: float) -> Executed:
         """Accept a program, and wait for its workflow; or return the workflow that it joins."""
         scope, is_new = asked.scope, asked.request.idempotency_key is None
         workflow_id = ids.workflow_id(scope, asked.idempotency_key)
         party = Party(scope, asked.principal)
         with self.workflows.subscribe(scope, workflow_id) as waiter:
-            turn = self.admission.turn(party, workflow_id, patience_s, is_new=is_new)
+            within_s = max(0.0, deadline - _now())
+            turn = self.admission.turn(party, workflow_id, within_s, is_new=is_new)
             async with self.progress.of(side, scope, workflow_id) as reached, turn as admitted:
                 new = accepted(self._current(asked), self.terms, self.rules)
                 executed = await self._stored(new, is_new=is_new, fresh=asked.request.fresh)
@@ -175,6 +173,10 @@ class ProgramExecution:
             return
         if not await side.is_gone():
             await self.workflows.deliver(workflow, workflow.requested.principal)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _annotate(workflow: Workflow) -> None:

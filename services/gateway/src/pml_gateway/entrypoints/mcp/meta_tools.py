@@ -76,7 +76,7 @@ async def _execute(
     agent: AgentApi, caller: Caller, request: ExecuteRequest, side: CallerSide
 ) -> JsonObject:
     if request.timeout is not None:
-        side = replace(side, answer_within_s=None)
+        side = replace(side, answer_by=None)
     return execute_result(await agent.execute(caller.scope, caller.principal, request, side))
 
 

@@ -103,7 +103,7 @@ class OpenCalls:
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         call, progress = _OpenCall(), _Progress(ctx) if wants_progress else None
         side = CallerSide(
-            answer_within_s=None if progress else self._answer_within_s,
+            answer_by=None if progress else _now() + self._answer_within_s,
             report=progress.report if progress else None,
             is_gone=call.is_gone,
             withdrawn=lambda: not self._ending if is_modern else call.withdrawn,
@@ -151,6 +151,10 @@ class OpenCalls:
 
 async def _awaited(work: Awaitable[CallToolResult]) -> CallToolResult:
     return await work
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _session_of(ctx: Context) -> str | None:

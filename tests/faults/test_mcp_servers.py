@@ -58,7 +58,7 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
 
         # A program that uses a failed server gets an error.
         refused = await http.post("/api/execute", json={"code": "await mcp.broken.tool({})"})
-        assert "MCP server broken is not connected: cannot start" in refused.text
+        assert "MCP server broken is configured, but failed: cannot start" in refused.text
 
         # A program that uses a connecting server waits for it.
         asking = asyncio.create_task(http.post("/api/execute", json={"code": CALLS}))

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pydantic import JsonValue
 
 import pml_checker
+from pml_analysis.syntax.member_names import is_member
 from pml_analysis.typing.declarations import as_module, declarations
 from pml_analysis.typing.type_text import quoted
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -114,14 +115,14 @@ def _generated() -> list[JsonObject]:
 
 
 def _calls(tools: list[ToolDefinition]) -> str:
-    """Write a module that calls every tool both ways with anything."""
+    """Write a module that calls every tool in every way that it can be called, with anything."""
     ids = [tool.tool_id for tool in tools]
     return (
         '/// <reference path="./tools.d.ts" />\ndeclare const anything: any;\n'
         + "".join(
             f"await mcp[{quoted(tool.server)}][{quoted(tool.name)}](anything);\n"
             for tool in tools
-            if tool.server != "call"
+            if tool.server != "call" and is_member(tool.server, tool.name)
         )
         + "".join(f"await mcp.call({quoted(one)}, anything);\n" for one in ids)
         + "export {};\n"

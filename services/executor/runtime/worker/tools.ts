@@ -202,7 +202,10 @@ export function apiOf(make: Make): Api {
   });
 }
 
-/** Names that the language itself looks up to await, print or convert an object. */
+/**
+ * Names that the language itself looks up to await, print or convert an object; the analysis refuses
+ * them as members (pml_analysis/syntax/member_names.py).
+ */
 const LANGUAGE = ["then", "toString", "valueOf", "toJSON"];
 
 /** Builds a frozen object that has every name but those of the language. */

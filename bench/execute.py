@@ -156,7 +156,7 @@ async def one_by_one(http: Http) -> float:
 
 async def call_to_call(http: Http, program: str = MANY) -> Sequence[float]:
     """Seconds between the starts of consecutive calls in one long run."""
-    workflow = (await execute(http, program))["workflowId"]
+    workflow = (await execute(http, program))["workflow_id"]
 
     async def learned() -> list[Json] | None:
         return (await http.get(f"/api/workflows/{workflow}/trace")).json()["traces"]

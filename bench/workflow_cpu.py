@@ -46,7 +46,7 @@ async def approved(http: Http) -> None:
     answer = (await http.post("/api/execute", json={"code": CODE, "fresh": True})).json()
     assert answer["status"] == "approval_required", answer
     decision = {"decision": "approve", "wait": True}
-    url = f"/api/workflows/{answer['workflowId']}/approval"
+    url = f"/api/workflows/{answer['workflow_id']}/approval"
     ended = (await http.post(url, json=decision)).json()
     assert ended["status"] == "success", ended
 

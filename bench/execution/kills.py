@@ -87,7 +87,7 @@ async def _overshoot(stack: Stack, http: Http, bus: NatsBus, program: str) -> fl
     error = answer["error"]
     assert isinstance(error, dict), answer
     assert error["kind"] == "timeout", answer
-    began = await _began(bus, UUID(str(answer["workflowId"])))
+    began = await _began(bus, UUID(str(answer["workflow_id"])))
     return (max(deaths.at[pid] for pid in killed) - began - _TIMEOUT_S) * 1000
 
 

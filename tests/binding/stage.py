@@ -98,7 +98,7 @@ class Stage:
             answer = await self.execute(code=lane.text(code), name=full, args=_LEARNED)
             if answer["status"] == "approval_required":
                 approval = answer["approval"]["id"]
-                answer = await self.decide(answer["workflowId"], approval, "approve")
+                answer = await self.decide(answer["workflow_id"], approval, "approve")
             assert answer["status"] == "success", answer
             await eventually(lambda full=full: self._is_known(full), within=WITHIN_S)
 

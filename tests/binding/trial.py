@@ -66,7 +66,7 @@ class _Conversation:
     async def answered(self, body: Json) -> Json:
         """Decide every approval until the run ends."""
         while body["status"] == "approval_required":
-            workflow, approval = body["workflowId"], body["approval"]
+            workflow, approval = body["workflow_id"], body["approval"]
             self.questions += 1
             decision = await self._decision(workflow, approval)
             body = await self.stage.decide(workflow, approval["id"], decision)

@@ -53,7 +53,7 @@ class Caller:
                     raise LostDecision(f"approval {approval} is asked for again")
                 decided.setdefault(approval)
                 await self.meanwhile(len(decided))
-                body = await self._agree(body["workflowId"], approval, request)
+                body = await self._agree(body["workflow_id"], approval, request)
         answer = {name: body.get(name) for name in ("status", "result", "error")}
         return answer | {"asked": len(decided)}
 

@@ -34,8 +34,8 @@ class StackHarness:
         assert answer.status_code == 200, answer.text
         body: Json = answer.json()
         if body["status"] == "approval_required":
-            await self.approve(str(body["workflowId"]))
-            return await self.end_of(str(body["workflowId"]))
+            await self.approve(str(body["workflow_id"]))
+            return await self.end_of(str(body["workflow_id"]))
         return body
 
     async def approve(self, workflow_id: str) -> None:

@@ -85,10 +85,10 @@ async def test_a_cached_result_is_returned_again_and_learned_once(
     assert "cached" not in first
     assert await call(harness, name, path="/") == {**first, "cached": True}
     assert await used(harness, name, 2)
-    traces = (await harness.http.get(f"/api/workflows/{first['workflowId']}/trace")).json()
+    traces = (await harness.http.get(f"/api/workflows/{first['workflow_id']}/trace")).json()
     assert traces["total"] == 1
     other = await call(harness, name, path="/nowhere")
-    assert other["workflowId"] != first["workflowId"]
+    assert other["workflow_id"] != first["workflow_id"]
     assert await used(harness, name, 3)
 
     def counted() -> bool:
@@ -96,7 +96,7 @@ async def test_a_cached_result_is_returned_again_and_learned_once(
         return all(counts.get(("pml.cache.lookups", outcome), 0) for outcome in ("hit", "miss"))
 
     def returned() -> bool:
-        spans = harness.telemetry.of_workflow(first["workflowId"])
+        spans = harness.telemetry.of_workflow(first["workflow_id"])
         outcomes = [span.attributes.get("pml.cache.outcome") for span in spans]
         return {"miss", "hit"} <= set(outcomes)
 
@@ -115,8 +115,8 @@ async def test_a_capability_with_effects_is_cached_only_with_force_and_runs_once
     await choose(harness, "cache:step", policy="memoize", force=True)
     asked = await call(harness, "cache:step", n=8101)
     assert asked["status"] == "approval_required"
-    await harness.approve(asked["workflowId"])
-    await harness.end_of(asked["workflowId"])
+    await harness.approve(asked["workflow_id"])
+    await harness.end_of(asked["workflow_id"])
     assert (await call(harness, "cache:step", n=8101))["status"] == "approval_required"
 
     hold(("counting:step", "allow"))

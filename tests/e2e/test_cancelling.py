@@ -24,7 +24,7 @@ async def _holding(harness: StackHarness, n: int, **more: object) -> str:
     asked = await harness.http.post(
         "/api/execute", json={"code": TWO_CALLS, "args": {"n": n}, "timeout": 60, **more}
     )
-    workflow = str(asked.json()["workflowId"])
+    workflow = str(asked.json()["workflow_id"])
     await harness.approve(workflow)
     await eventually(lambda: harness.steps()[n] == 1, within=60.0)
     return workflow
@@ -57,7 +57,7 @@ async def test_a_program_that_calls_nothing_is_stopped_too(harness: StackHarness
         "/api/execute",
         json={"code": "await mcp.counting.step({ n: 810 }); while (true) {}", "timeout": 60},
     )
-    workflow = str(asked.json()["workflowId"])
+    workflow = str(asked.json()["workflow_id"])
     await harness.approve(workflow)
     await eventually(lambda: harness.steps()[810] == 1, within=60.0)
     path = f"/api/workflows/{workflow}/cancel"
@@ -71,7 +71,7 @@ async def test_a_workflow_that_waits_for_approval_is_cancelled_and_never_runs(
     asked = await harness.http.post(
         "/api/execute", json={"code": "return await mcp.counting.step({ n: 820 });"}
     )
-    workflow = asked.json()["workflowId"]
+    workflow = asked.json()["workflow_id"]
     answer = await harness.http.post(f"/api/workflows/{workflow}/cancel", json={})
     assert answer.json()["error"]["message"] == "local cancelled it. Nothing of it had run."
     late = await decide(harness, workflow, decision="approve")

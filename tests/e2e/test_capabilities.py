@@ -43,8 +43,8 @@ async def learned(harness: StackHarness) -> dict[str, Answer]:
     )
     asked = await _submitted(harness, STEP, name="nest:step", args={"n": 4000})
     assert asked["status"] == "approval_required"
-    await harness.approve(asked["workflowId"])
-    assert (await harness.end_of(asked["workflowId"]))["status"] == "success"
+    await harness.approve(asked["workflow_id"])
+    assert (await harness.end_of(asked["workflow_id"]))["status"] == "success"
     return {name: await _known(harness, name) for name in ("nest:look", "nest:step")}
 
 
@@ -75,7 +75,7 @@ async def test_ac10_a_nested_capability_is_seen_bound_and_run(
 ) -> None:
     answer = await _submitted(harness, LOOKING)
     assert (answer["status"], answer["result"]) == ("success", False)
-    workflow = cast(Answer, await harness.workflow(answer["workflowId"]))
+    workflow = cast(Answer, await harness.workflow(answer["workflow_id"]))
     (node,) = [one for one in workflow["structure"]["nodes"] if one["type"] == "capability"]
     assert (node["id"], node["name"]) == ("n1", "nest:look")
     assert node["capability_id"] == learned["nest:look"]["capability_id"]
@@ -100,13 +100,13 @@ async def test_a_program_of_two_capabilities_asks_runs_and_is_learned_as_a_tree(
     (reason,) = asked["approval"]["reasons"]
     assert "through capability nest:step" in reason
     used = (await _known(harness, "nest:look"))["usage"]["count"]
-    await harness.approve(asked["workflowId"])
-    ended = cast(Answer, await harness.end_of(asked["workflowId"]))
+    await harness.approve(asked["workflow_id"])
+    ended = cast(Answer, await harness.end_of(asked["workflow_id"]))
 
     assert ended["status"] == "success", ended
     assert ended["result"] == [False, {"result": "step 4343 done"}]
     assert (ended["executed_path"], harness.steps()[4343]) == (["n1", "n2"], 1)
-    root, *nested = await _traces(harness, asked["workflowId"], 3)
+    root, *nested = await _traces(harness, asked["workflow_id"], 3)
     assert (root["parent_trace_id"], root["task_results"]) == (None, [])
     by_node = {one["node_id"]: one for one in nested}
     for node, name, tool in (
@@ -134,7 +134,7 @@ async def test_nested_calls_outlive_their_executor_and_are_not_repeated(
     return all;"""
     harness.hold(4501)
     asked = await _submitted(harness, code, args={"base": 4500}, timeout=60)
-    await harness.approve(asked["workflowId"])
+    await harness.approve(asked["workflow_id"])
     await eventually(lambda: harness.steps()[4501] == 1, within=60.0)
     killed = harness.stack.pid_of("executor")
     os.kill(killed, signal.SIGKILL)
@@ -143,11 +143,11 @@ async def test_nested_calls_outlive_their_executor_and_are_not_repeated(
         within=60.0,
     )
     harness.release(4501)
-    ended = cast(Answer, await harness.end_of(asked["workflowId"], within=60.0))
+    ended = cast(Answer, await harness.end_of(asked["workflow_id"], within=60.0))
     assert ended["status"] == "success", ended
     assert ended["result"] == [{"result": f"step {n} done"} for n in (4500, 4501)]
     assert (harness.steps()[4500], harness.steps()[4501]) == (1, 1)
-    assert len(await _traces(harness, asked["workflowId"], 3)) == 3
+    assert len(await _traces(harness, asked["workflow_id"], 3)) == 3
 
 
 async def test_effects_of_a_nested_capability_need_approval(

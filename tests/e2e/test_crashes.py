@@ -43,7 +43,7 @@ async def test_a_run_outlives_its_executor_and_repeats_no_call(
     asked = await harness.http.post(
         "/api/execute", json={"code": THREE_CALLS, "args": {"base": base}, "timeout": 60}
     )
-    workflow = asked.json()["workflowId"]
+    workflow = asked.json()["workflow_id"]
     assert asked.json()["status"] == "approval_required"
     assert not any(harness.steps()[base + n] for n in range(3))
     await harness.approve(workflow)
@@ -67,15 +67,15 @@ async def test_what_runs_while_a_part_is_dead_is_learned_once(
     killed = _kill(harness, part)
     runs = await asyncio.gather(*(harness.execute(code, args={"n": n}) for n in range(1, 6)))
     assert {run["status"] for run in runs} == {"success"}
-    assert {run["capabilityId"] for run in runs} == {first["capabilityId"]}
+    assert {run["capability_id"] for run in runs} == {first["capability_id"]}
     await _restarted(harness, part, killed)
 
     async def six_traces() -> bool:
-        answer = await harness.http.get(f"/api/traces/{first['capabilityId']}")
+        answer = await harness.http.get(f"/api/traces/{first['capability_id']}")
         return answer.status_code == 200 and answer.json()["total"] == 6
 
     async def six_uses() -> bool:
-        answer = await harness.http.get(f"/api/capabilities/{first['capabilityId']}")
+        answer = await harness.http.get(f"/api/capabilities/{first['capability_id']}")
         return answer.status_code == 200 and answer.json()["usage"]["count"] == 6
 
     await eventually(six_traces, within=60.0)
@@ -92,7 +92,7 @@ async def test_a_run_outlives_the_gateway_that_was_calling_its_tool(harness: Sta
             "idempotency_key": "gateway-dies",
         },
     )
-    workflow = asked.json()["workflowId"]
+    workflow = asked.json()["workflow_id"]
     await harness.approve(workflow)
     await eventually(lambda: harness.steps()[200] == 1, within=60.0)
     killed = _kill(harness, "gateway")

@@ -19,7 +19,7 @@ PML = Path(sys.executable).with_name("pml")
 
 async def _named(harness: StackHarness, name: str, code: str, **more: object) -> None:
     answer = await harness.execute(code, name=name, **more)
-    assert (answer["status"], answer.get("capabilityName")) == ("success", name), answer
+    assert (answer["status"], answer.get("capability_name")) == ("success", name), answer
 
 
 async def _get(harness: StackHarness, what: str, **params: str) -> dict[str, Any]:
@@ -76,8 +76,8 @@ async def test_ac15_a_program_that_renames_asks_first_and_renames_once(
     assert asked["status"] == "approval_required", asked
     assert asked["approval"]["tools"] == ["dns:rename"]
     assert (await _get(harness, "lookup", name="dnsr:before"))["name"] == "dnsr:before"
-    await harness.approve(asked["workflowId"])
-    ended: dict[str, Any] = await harness.end_of(asked["workflowId"])
+    await harness.approve(asked["workflow_id"])
+    ended: dict[str, Any] = await harness.end_of(asked["workflow_id"])
     assert ended["status"] == "success", ended
     assert ended["result"]["record"]["name"] == "dnsr:after"
     found = await _get(harness, "lookup", name="dnsr:before")
@@ -174,8 +174,8 @@ async def test_ac14_capabilities_are_merged_run_and_refused_where_they_do_not_fi
     asked = (await harness.http.post("/api/execute", json={"code": program})).json()
     assert asked["status"] == "approval_required", asked
     assert asked["approval"]["tools"] == ["dns:merge"]
-    await harness.approve(asked["workflowId"])
-    ended: dict[str, Any] = await harness.end_of(asked["workflowId"])
+    await harness.approve(asked["workflow_id"])
+    ended: dict[str, Any] = await harness.end_of(asked["workflow_id"])
     assert ended["status"] == "success", ended
     assert ended["result"]["record"]["name"] == "dnsj:third"
 
@@ -202,7 +202,7 @@ async def test_ac04_names_are_suggested_over_mcp_and_given_on_approval(
     code = "return { curated: await mcp.counting.peek({ path: 'curated' }) };"
     answer = await harness.execute(code, intent="look at what is curated")
     assert answer["status"] == "success", answer
-    id_ = answer["capabilityId"]
+    id_ = answer["capability_id"]
     async with Client(f"{harness.stack.url}/mcp") as client:
 
         async def suggestion() -> dict[str, Any] | None:
@@ -235,7 +235,7 @@ async def test_a_program_is_saved_with_its_literals_made_parameters(harness: Sta
     for note in ("dnsv-one", "dnsv-two"):
         answer = await harness.execute(f"return await mcp.counting.peek({{ path: '{note}' }});")
         assert answer["status"] == "success", answer
-        ids.append(str(answer["capabilityId"]))
+        ids.append(str(answer["capability_id"]))
 
     async def listed() -> bool:
         found = await harness.http.get(f"/api/capabilities/{ids[1]}")
@@ -247,8 +247,8 @@ async def test_a_program_is_saved_with_its_literals_made_parameters(harness: Sta
     )
     asked = (await harness.http.post("/api/execute", json={"code": program})).json()
     assert asked["status"] == "approval_required", asked
-    await harness.approve(asked["workflowId"])
-    ended: dict[str, Any] = await harness.end_of(asked["workflowId"])
+    await harness.approve(asked["workflow_id"])
+    ended: dict[str, Any] = await harness.end_of(asked["workflow_id"])
     assert ended["status"] == "success", ended
     assert ended["result"]["purpose"] == "create"
     assert ended["result"]["parameters"] == ["path"]

@@ -37,8 +37,10 @@ async def test_a_dry_run_calls_read_only_tools_mocks_others_and_learns_nothing(
     harness: StackHarness,
 ) -> None:
     mocks = {"counting:step": ["one", "two"]}
-    dry = await _asked(harness, args={"n": 7001}, name="dry:steps", dryRun=True, dryRunMocks=mocks)
-    assert (dry["status"], dry["dryRun"]) == ("success", True)
+    dry = await _asked(
+        harness, args={"n": 7001}, name="dry:steps", dry_run=True, dry_run_mocks=mocks
+    )
+    assert (dry["status"], dry["dry_run"]) == ("success", True)
     assert dry["result"] == [True, "one", "two"]
     assert [(task["tool"], task["mocked"]) for task in dry["tasks"]] == [
         ("counting:peek", False),
@@ -46,7 +48,7 @@ async def test_a_dry_run_calls_read_only_tools_mocks_others_and_learns_nothing(
         ("counting:step", True),
     ]
     assert harness.steps()[7001] == 0
-    trace = await _trace(harness, dry["workflowId"])
+    trace = await _trace(harness, dry["workflow_id"])
     assert trace["dry_run"]
     assert [task["mocked"] for task in trace["task_results"]] == [False, True, True]
     found = await harness.http.get("/api/capabilities/dry:steps")
@@ -63,11 +65,11 @@ async def test_a_dry_run_calls_read_only_tools_mocks_others_and_learns_nothing(
     assert await eventually(learned, within=60.0)
     known = await harness.http.post(
         "/api/execute",
-        json={"capability": "dry:steps", "args": {"n": 7002}, "dryRun": True},
+        json={"capability": "dry:steps", "args": {"n": 7002}, "dry_run": True},
     )
     mock = {"success": True, "mocked": True}
     assert known.json()["result"] == [True, mock, mock]
-    assert (await _trace(harness, known.json()["workflowId"]))["dry_run"]
+    assert (await _trace(harness, known.json()["workflow_id"]))["dry_run"]
     again = await harness.http.get("/api/capabilities/dry:steps")
     assert again.json()["usage"]["count"] == 1
     assert harness.steps()[7002] == 0
@@ -75,9 +77,9 @@ async def test_a_dry_run_calls_read_only_tools_mocks_others_and_learns_nothing(
 
 async def test_the_key_of_a_dry_run_is_not_that_of_a_real_run(harness: StackHarness) -> None:
     key = {"idempotency_key": "dry-or-not", "args": {"n": 7003}}
-    dry = await _asked(harness, **key, dryRun=True)
+    dry = await _asked(harness, **key, dry_run=True)
     assert dry["status"] == "success"
-    assert (await _asked(harness, **key, dryRun=True))["workflowId"] == dry["workflowId"]
+    assert (await _asked(harness, **key, dry_run=True))["workflow_id"] == dry["workflow_id"]
     wet = await harness.http.post("/api/execute", json={"code": PROGRAM, **key})
     assert wet.status_code == 409
 
@@ -96,7 +98,7 @@ async def test_mocks_answer_inside_capabilities_and_dynamic_calls(
 const told = await mcp.call("counting:" + args.which, { n: 7011 });
 return [nested, told];"""
     mocks = {"counting:step": ["one", "two"]}
-    body = {"code": code, "args": {"which": "step"}, "dryRun": True, "dryRunMocks": mocks}
+    body = {"code": code, "args": {"which": "step"}, "dry_run": True, "dry_run_mocks": mocks}
     answer = (await harness.http.post("/api/execute", json=body)).json()
     assert (answer["status"], answer.get("result")) == ("success", ["one", "two"]), answer
     assert harness.steps()[7011] == 0

@@ -61,4 +61,4 @@ async def test_the_first_program_needs_no_approval_and_is_learned(
         again = ("--capability", "folder:describe", "--arg", f"folder={tmp_path}")
         second = json.loads(await _run(*pml, *again, cwd=tmp_path))
         assert second["result"] == {"readme": None, "holds": ["[DIR] .git", "[FILE] letter.md"]}
-        assert second["capabilityId"] == first["capabilityId"]
+        assert second["capability_id"] == first["capability_id"]

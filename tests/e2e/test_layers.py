@@ -23,31 +23,31 @@ def _dag(first: int) -> Json:
                 "id": "a",
                 "tool": "counting:step",
                 "arguments": {"n": first},
-                "dependsOn": ["look"],
+                "depends_on": ["look"],
             },
             {
                 "id": "b",
                 "tool": "counting:step",
                 "arguments": {"n": first + 1},
-                "dependsOn": ["look"],
+                "depends_on": ["look"],
             },
             {
                 "id": "c",
                 "tool": "counting:step",
                 "arguments": {"n": "$INPUT[third]"},
-                "dependsOn": ["a", "b"],
+                "depends_on": ["a", "b"],
             },
             {
                 "id": "again",
                 "tool": "counting:peek",
                 "arguments": {"path": path},
-                "dependsOn": ["look", "c"],
+                "depends_on": ["look", "c"],
             },
             {
                 "id": "last",
                 "tool": "counting:peek",
                 "arguments": {"path": path},
-                "dependsOn": ["look", "again"],
+                "depends_on": ["look", "again"],
             },
         ]
     }
@@ -69,7 +69,7 @@ async def _before_the_second_layer(harness: StackHarness, first: int) -> Json:
     asked = answer.json()
     assert asked["status"] == "approval_required", asked
     assert asked["approval"]["layer"] is None
-    workflow = str(asked["workflowId"])
+    workflow = str(asked["workflow_id"])
     assert (await decide(harness, workflow, decision="approve")).status_code == 200
     return await waiting(harness, workflow, asked["approval"]["id"])
 
@@ -172,12 +172,12 @@ async def test_another_plan_continues_with_the_first_ones_results(harness: Stack
     ((preview,),) = _shown(layer["done"], "preview")
     step = {"id": "a", "tool": "counting:step", "arguments": {"n": 761}}
     task = {"id": "check", "tool": "counting:peek", "arguments": {"path": "$INPUT[seen]"}}
-    plan = {"tasks": [step, {**task, "dependsOn": ["a"]}]}
+    plan = {"tasks": [step, {**task, "depends_on": ["a"]}]}
     asked = await harness.http.post(
         "/api/execute",
         json=_request(harness, 0, dag=plan, args={"seen": json.loads(str(preview))["path"]}),
     )
-    workflow = asked.json()["workflowId"]
+    workflow = asked.json()["workflow_id"]
     await decide(harness, workflow, decision="approve")
     approval, layer = _layer(await waiting(harness, workflow, asked.json()["approval"]["id"]))
     assert (layer["number"], layer["of"]) == (2, 2)
@@ -188,7 +188,7 @@ async def test_another_plan_continues_with_the_first_ones_results(harness: Stack
 
 async def test_read_only_layers_need_no_approval(harness: StackHarness) -> None:
     tasks = cast(list[Json], _dag(0)["tasks"])
-    reading = [tasks[0], {**tasks[-1], "dependsOn": ["look"]}]
+    reading = [tasks[0], {**tasks[-1], "depends_on": ["look"]}]
     body = _request(harness, 0, dag={"tasks": reading})
     answer = await harness.http.post("/api/execute", json=body)
     assert answer.json()["status"] == "success", answer.text
@@ -203,7 +203,7 @@ async def test_layers_of_code_are_refused(harness: StackHarness) -> None:
 
 async def test_an_agent_asks_for_it_over_mcp(harness: StackHarness) -> None:
     async with Client(f"{harness.stack.url}/mcp") as client:
-        dry = _request(harness, 770, dryRun=True)
+        dry = _request(harness, 770, dry_run=True)
         ran = await client.call_tool("pml_execute", dry)
         assert ran.structured_content is not None
         assert ran.structured_content["status"] == "success", ran.structured_content

@@ -31,7 +31,7 @@ async def test_a_program_that_ends_before_its_main_fails_and_says_why(
         "main();",
     )
     assert warning["message"].startswith(WARNING)
-    learned = await harness.http.get(f"/api/capabilities/{answer['capabilityId']}")
+    learned = await harness.http.get(f"/api/capabilities/{answer['capability_id']}")
     assert not learned.json().get("listed", False)
 
 

@@ -32,13 +32,13 @@ async def test_of_fifty_programs_at_once_under_one_name_one_runs(harness: StackH
     won = [answer for answer in answers if answer["status"] == "success"]
     lost = [answer for answer in answers if answer["status"] == "error"]
     assert (len(won), len(lost)) == (1, 49)
-    assert won[0]["capabilityName"] == "race:win"
+    assert won[0]["capability_name"] == "race:win"
     assert await _code_of(harness, "race:win") == (200, programs[won[0]["result"]])
     for answer in lost:
         message = answer["error"]["message"]
         assert "race:win is reserved for workflow" in message or "race:win (" in message, message
         assert answer.get("tasks", []) == []
-        assert answer.get("capabilityName") != "race:win"
+        assert answer.get("capability_name") != "race:win"
 
 
 async def test_ac01_ac06_a_name_resolves_once_its_caller_was_answered(
@@ -47,7 +47,7 @@ async def test_ac01_ac06_a_name_resolves_once_its_caller_was_answered(
     async def named(n: int) -> None:
         name, code = f"fresh:at{n}", f"const seen = {n};\nawait mcp.counting.peek({{ path: 'f' }});"
         answer = await _asked(harness, f"{code}\nreturn seen;", name=name)
-        assert (answer["status"], answer["capabilityName"]) == ("success", name), answer
+        assert (answer["status"], answer["capability_name"]) == ("success", name), answer
         by_name = await harness.http.post("/api/execute", json={"capability": name})
         assert by_name.json()["result"] == n, by_name.text
         found = await harness.http.post("/api/discover", json={"intent": name, "limit": 100})
@@ -65,31 +65,31 @@ async def test_a_program_that_fails_or_is_denied_leaves_its_name_free(
 ) -> None:
     broken = await _asked(harness, "return args.no.such;", name="twice:tried")
     assert broken["status"] == "error"
-    assert broken.get("capabilityName") != "twice:tried"
+    assert broken.get("capability_name") != "twice:tried"
     assert (await _code_of(harness, "twice:tried"))[0] == 404
     asked = await _asked(harness, STEP, name="twice:tried", args={"n": 7301})
     assert asked["status"] == "approval_required"
     waits = await _asked(harness, "return 2;", name="twice:tried")
-    assert f"is reserved for workflow {asked['workflowId']}" in waits["error"]["message"]
+    assert f"is reserved for workflow {asked['workflow_id']}" in waits["error"]["message"]
     denied = await harness.http.post(
-        f"/api/workflows/{asked['workflowId']}/approval",
+        f"/api/workflows/{asked['workflow_id']}/approval",
         json={"decision": "deny"},
         headers=harness.approver,
     )
     assert denied.status_code == 200, denied.text
     right = await _asked(harness, "return 2;", name="twice:tried")
-    assert (right["status"], right["capabilityName"]) == ("success", "twice:tried"), right
+    assert (right["status"], right["capability_name"]) == ("success", "twice:tried"), right
     assert await _code_of(harness, "twice:tried") == (200, "return 2;")
 
 
 async def test_other_code_under_a_held_name_is_its_next_version(harness: StackHarness) -> None:
     first = await _asked(harness, "return 'first';", name="grow:up")
-    assert first["capabilityName"] == "grow:up"
+    assert first["capability_name"] == "grow:up"
     refused = await _asked(harness, "return 'second';", name="grow:up")
     assert "send `update: true` to make this its version 2" in refused["error"]["message"]
     more = {"update": True, "version_tag": "v1.1.0", "change_summary": "Says second."}
     second = await _asked(harness, "return 'second';", name="grow:up", **more)
-    assert (second["status"], second["capabilityName"]) == ("success", "grow:up"), second
+    assert (second["status"], second["capability_name"]) == ("success", "grow:up"), second
     record = (await harness.http.get("/api/capabilities/grow:up")).json()
     assert (record["version"], record["version_tag"]) == (2, "v1.1.0")
     by_name = await harness.http.post("/api/execute", json={"capability": "grow:up"})

@@ -27,8 +27,8 @@ async def _parked(harness: StackHarness, ns: Sequence[int], tool: str = "countin
     )
     asked = answer.json()
     assert asked["status"] == "approval_required", asked
-    assert (await decide(harness, asked["workflowId"], decision="approve")).status_code == 200
-    return await waiting(harness, str(asked["workflowId"]), asked["approval"]["id"])
+    assert (await decide(harness, asked["workflow_id"], decision="approve")).status_code == 200
+    return await waiting(harness, str(asked["workflow_id"]), asked["approval"]["id"])
 
 
 async def test_a_parked_run_resumes_after_a_restart_of_everything_and_repeats_nothing(

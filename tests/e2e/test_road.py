@@ -35,8 +35,8 @@ async def test_a_program_runs_is_learned_and_runs_again_by_name(harness: StackHa
     )
     assert first["status"] == "success", first
     assert first["result"] == {"took": "true"}
-    assert first["capabilityName"] == "files:look"
-    capability = str(first["capabilityId"])
+    assert first["capability_name"] == "files:look"
+    capability = str(first["capability_id"])
 
     async def listed() -> bool:
         return (
@@ -50,7 +50,7 @@ async def test_a_program_runs_is_learned_and_runs_again_by_name(harness: StackHa
     again = answer.json()
     assert again["status"] == "success", again
     assert again["result"] == {"took": "false"}
-    assert again["capabilityId"] == capability
+    assert again["capability_id"] == capability
 
     async def both_paths() -> bool:
         learning = (await harness.http.get(f"/api/capabilities/{capability}")).json()["learning"]
@@ -76,11 +76,11 @@ async def test_nothing_runs_before_it_is_approved_and_nothing_after_it_is_denied
     ).json()
     assert asked["status"] == "approval_required"
     assert any("counting:step" in reason for reason in asked["approval"]["reasons"])
-    denied = await decide(harness, str(asked["workflowId"]), decision="deny")
+    denied = await decide(harness, str(asked["workflow_id"]), decision="deny")
     assert denied.status_code == 200
-    again = await decide(harness, str(asked["workflowId"]), decision="approve")
+    again = await decide(harness, str(asked["workflow_id"]), decision="approve")
     assert again.status_code == 409, again.text
-    ended = await harness.end_of(str(asked["workflowId"]))
+    ended = await harness.end_of(str(asked["workflow_id"]))
     assert ended["status"] == "error"
     assert cast(Json, ended["error"])["kind"] == "denied"
     assert harness.steps()[900] == 0
@@ -90,7 +90,7 @@ async def test_the_same_key_runs_once(harness: StackHarness) -> None:
     key = str(uuid4())
     first = await harness.execute("return await mcp.pml_stub.echo({ n: 1 });", idempotency_key=key)
     second = await harness.execute("return await mcp.pml_stub.echo({ n: 1 });", idempotency_key=key)
-    assert first["workflowId"] == second["workflowId"]
+    assert first["workflow_id"] == second["workflow_id"]
     assert second["result"] == {"n": 1}
     other = await harness.http.post(
         "/api/execute",

@@ -16,7 +16,7 @@ DAG: Answer = {
             "id": "again",
             "tool": "counting:peek",
             "arguments": {"path": "$OUTPUT[root].path"},
-            "dependsOn": ["root", "nowhere"],
+            "depends_on": ["root", "nowhere"],
         },
         {"id": "root", "tool": "counting:peek", "arguments": {"path": "$INPUT[folder]"}},
         {"id": "nowhere", "tool": "counting:peek", "arguments": {"path": "/no where"}},
@@ -45,7 +45,7 @@ async def _drawn(harness: StackHarness, workflow_id: str) -> Answer:
 
 
 def _shape(dag: Answer) -> list[tuple[str, object, list[str]]]:
-    return [(task["tool"], task["arguments"], task["dependsOn"]) for task in dag["tasks"]]
+    return [(task["tool"], task["arguments"], task["depends_on"]) for task in dag["tasks"]]
 
 
 async def test_a_dag_is_analysed_run_and_learned_like_any_program(harness: StackHarness) -> None:
@@ -56,7 +56,7 @@ async def test_a_dag_is_analysed_run_and_learned_like_any_program(harness: Stack
         "root": {"path": "/", "exists": True},
         "nowhere": {"path": "/no where", "exists": False},
     }
-    workflow: Answer = await harness.workflow(ran["workflowId"])  # type: ignore[assignment]
+    workflow: Answer = await harness.workflow(ran["workflow_id"])  # type: ignore[assignment]
     kinds = [node["type"] for node in workflow["structure"]["nodes"]]
     assert kinds == ["fork", "task", "task", "join", "task"]
     learned = await _learned(harness, "dags:look")
@@ -73,7 +73,7 @@ const [second, third] = await Promise.all([
 ]);
 return await mcp.counting.peek({ path: second.path });"""
     ran = await _asked(harness, code=code, args={"folder": "/"})
-    view = await _drawn(harness, ran["workflowId"])
+    view = await _drawn(harness, ran["workflow_id"])
     assert (view["args"], view["left_out"]) == ({"folder": "/"}, [])
     assert _shape(view["dag"]) == [
         ("counting:peek", {"path": "$INPUT[folder]"}, []),
@@ -83,15 +83,15 @@ return await mcp.counting.peek({ path: second.path });"""
     ]
     again = await _asked(harness, dag=view["dag"], args=view["args"])
     assert again["result"]["n4.0"] == ran["result"]
-    assert _shape((await _drawn(harness, again["workflowId"]))["dag"]) == _shape(view["dag"])
+    assert _shape((await _drawn(harness, again["workflow_id"]))["dag"]) == _shape(view["dag"])
 
 
 async def test_a_bad_dag_is_refused_with_the_task_before_anything_runs(
     harness: StackHarness,
 ) -> None:
     circle = [
-        {"id": "a", "tool": "counting:step", "dependsOn": ["b"]},
-        {"id": "b", "tool": "counting:step", "dependsOn": ["a"]},
+        {"id": "a", "tool": "counting:step", "depends_on": ["b"]},
+        {"id": "b", "tool": "counting:step", "depends_on": ["a"]},
     ]
     answer = await harness.http.post("/api/execute", json={"dag": {"tasks": circle}})
     assert answer.status_code == 422, answer.text
@@ -101,7 +101,7 @@ async def test_a_bad_dag_is_refused_with_the_task_before_anything_runs(
 async def test_ac02_a_tool_is_a_capability_with_defaults_that_arguments_override(
     harness: StackHarness,
 ) -> None:
-    source = {"toolId": "counting:peek", "defaultArgs": {"path": "/"}}
+    source = {"tool_id": "counting:peek", "default_args": {"path": "/"}}
     ran = await _asked(harness, tool=source, name="tools:peek")
     assert ran["result"] == {"path": "/", "exists": True}
     learned = await _learned(harness, "tools:peek")
@@ -120,7 +120,7 @@ async def test_ac02_a_tool_is_a_capability_with_defaults_that_arguments_override
 
 async def test_a_workflow_that_never_ran_has_no_dag(harness: StackHarness) -> None:
     asked = await _asked(harness, code="return await mcp.counting.step({ n: 7100 });")
-    answer = await harness.http.get(f"/api/workflows/{asked['workflowId']}/dag")
+    answer = await harness.http.get(f"/api/workflows/{asked['workflow_id']}/dag")
     assert answer.status_code == 409
     unknown = await harness.http.get(f"/api/workflows/{'0' * 8}-0000-0000-0000-{'0' * 12}/dag")
     assert unknown.status_code == 404

@@ -36,7 +36,7 @@ async def test_one_workflow_is_one_trace_with_all_services_and_the_tool_call(
     assert answer["status"] == "success", answer
 
     def whole_trace() -> list[Span] | None:
-        spans = harness.telemetry.of_workflow(str(answer["workflowId"]))
+        spans = harness.telemetry.of_workflow(str(answer["workflow_id"]))
         whole = _edges(spans) >= EDGES and any(not span.parent_id for span in spans)
         return spans if whole else None
 

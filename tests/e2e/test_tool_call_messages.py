@@ -38,7 +38,7 @@ async def test_tool_calls_are_requested_over_the_socket_and_not_over_nats(
             queries.clear()
             ran = await harness.execute(MANY)
             assert ran["result"] == "done"
-            return None if queries else str(ran["workflowId"])
+            return None if queries else str(ran["workflow_id"])
 
         workflow = await eventually(over_socket, within=30.0)
     finally:

@@ -45,7 +45,7 @@ async def test_every_call_is_shown_with_the_source_of_its_arguments_and_then_run
     request: Json = {"code": PROGRAM, "args": {"more": [971]}}
     asked = (await harness.http.post("/api/execute", json=request)).json()
     assert asked["status"] == "approval_required", asked
-    workflow = str(asked["workflowId"])
+    workflow = str(asked["workflow_id"])
     shown = await _pml(harness, "approvals", "show", workflow)
     assert "? " in shown
     assert "counting:step" in shown
@@ -62,7 +62,7 @@ async def test_every_call_is_shown_with_the_source_of_its_arguments_and_then_run
     approved = await _pml(harness, "approvals", "approve", workflow, "--wait")
     assert "success" in approved
     approval = cast(Json, (await harness.workflow(workflow))["approval"])
-    assert approval["shown"] == {"digest": asked["approval"]["shownDigest"], "whole": True}
+    assert approval["shown"] == {"digest": asked["approval"]["shown_digest"], "whole": True}
     assert approval["decided_by"] == f"approver:{user_name()}"
     assert [harness.steps()[n] for n in (970, 971, 972)] == [1, 1, 1]
 
@@ -89,7 +89,7 @@ async def test_a_call_at_which_a_run_parks_is_shown_to_who_waits_for_its_end(
     code = "for (const n of args.ns) await mcp.call(args.tool, { n });"
     request: Json = {"code": code, "args": {"ns": [985], "tool": "counting:step"}}
     asked = (await harness.http.post("/api/execute", json=request)).json()
-    workflow = str(asked["workflowId"])
+    workflow = str(asked["workflow_id"])
     parked = await _pml(harness, "approvals", "approve", workflow, "--wait", code=3)
     assert "the run is parked" in parked
     assert "counting:step" in parked

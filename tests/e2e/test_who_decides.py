@@ -19,7 +19,7 @@ async def _waiting(harness: StackHarness, n: int) -> str:
     code = f"return await mcp.counting.step({{ n: {n} }});"
     asked = await harness.http.post("/api/execute", json={"code": code})
     assert asked.json()["status"] == "approval_required", asked.text
-    return str(asked.json()["workflowId"])
+    return str(asked.json()["workflow_id"])
 
 
 async def test_a_tool_server_cannot_get_the_key_and_gets_401(harness: StackHarness) -> None:

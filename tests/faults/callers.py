@@ -101,12 +101,12 @@ class Callers:
         answer = await http.post("/api/execute", json=request)
         body: Json = answer.json() if answer.status_code == 200 else {}
         if body.get("status") == "running" and clock() - began >= self.drain_s:
-            self.running.append((str(body["workflowId"]), expected))
+            self.running.append((str(body["workflow_id"]), expected))
             self.answered[f"{kind}, running"] += 1
         else:
             good = body.get("status") == "success" and body.get("result") == expected
             self._note(kind, good, answer)
-        return str(body.get("workflowId"))
+        return str(body.get("workflow_id"))
 
     def _note(self, kind: str, good: bool, answer: httpx2.Response) -> None:
         self.answered[kind] += 1

@@ -68,7 +68,7 @@ async def holding(harness: StackHarness, n: int, program: str = PROGRAM) -> str:
     asked = await harness.http.post(
         "/api/execute", json={"code": program, "args": {"n": n}, "timeout": 60}
     )
-    workflow = str(asked.json()["workflowId"])
+    workflow = str(asked.json()["workflow_id"])
     await harness.approve(workflow)
     await eventually(lambda: harness.steps()[n] == 1, within=60.0)
     return workflow

@@ -173,14 +173,14 @@ def execute(
         "version_tag": version_tag,
         "change_summary": change_summary,
         "capability": capability,
-        "tool": tool and {"toolId": tool},
+        "tool": tool and {"tool_id": tool},
         **read_run(dag, parse_arguments(arg or [], args_json)),
         "timeout": timeout,
         "idempotency_key": idempotency_key,
         "fresh": fresh or None,
         "per_layer_validation": per_layer_validation or None,
-        "dryRun": dry_run or None,
-        "dryRunMocks": None if mocks is None else read_object(mocks, "the mocks"),
+        "dry_run": dry_run or None,
+        "dry_run_mocks": None if mocks is None else read_object(mocks, "the mocks"),
     }
     request = {key: value for key, value in fields.items() if value is not None}
     with session(url, as_json=as_json) as (client, out):

@@ -72,7 +72,7 @@ def test_a_refusal_shows_the_gateways_message(
 def test_an_answer_from_the_cache_says_so(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer = {"status": "success", "result": 1, "workflowId": "w-1", "cached": True}
+    answer = {"status": "success", "result": 1, "workflow_id": "w-1", "cached": True}
     answer |= {"notices": ["fs:old was renamed to fs:look; use the new name"]}
     gateway.answers["POST /api/execute"] = (200, answer)
     assert pml(monkeypatch, "execute", "--capability", "fs:look") == 0

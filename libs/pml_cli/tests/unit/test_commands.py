@@ -29,9 +29,9 @@ def program(tmp_path: Path) -> str:
 SUCCESS: dict[str, object] = {
     "status": "success",
     "result": {"content": "hello"},
-    "capabilityId": CAPABILITY,
-    "capabilityName": "fs:greet",
-    "workflowId": WORKFLOW,
+    "capability_id": CAPABILITY,
+    "capability_name": "fs:greet",
+    "workflow_id": WORKFLOW,
 }
 
 
@@ -88,7 +88,7 @@ def test_an_error_shows_its_place_and_exits_with_one(
     }
     gateway.answers["POST /api/execute"] = (
         200,
-        {"status": "error", "workflowId": WORKFLOW, "error": error},
+        {"status": "error", "workflow_id": WORKFLOW, "error": error},
     )
     assert pml(monkeypatch, "execute", "--capability", "x:y") == 1
     out = capsys.readouterr().out
@@ -105,10 +105,10 @@ def test_a_required_approval_shows_why_and_how_and_exits_with_three(
         200,
         {
             "status": "approval_required",
-            "workflowId": WORKFLOW,
+            "workflow_id": WORKFLOW,
             "approval": {
                 "reasons": ["fs:write changes [files] (line 1)."],
-                "expiresAt": "2026-11-21T10:30:00Z",
+                "expires_at": "2026-11-21T10:30:00Z",
             },
         },
     )
@@ -143,7 +143,7 @@ def test_the_status_shows_errors_of_servers_and_the_policy_file(
 def test_every_status_has_its_exit_code(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, status: str, code: int
 ) -> None:
-    gateway.answers["POST /api/execute"] = (200, {"status": status, "workflowId": WORKFLOW})
+    gateway.answers["POST /api/execute"] = (200, {"status": status, "workflow_id": WORKFLOW})
     assert pml(monkeypatch, "execute", "--capability", "x:y") == code
 
 
@@ -155,7 +155,7 @@ def test_a_decision_is_sent_for_the_workflow(
     gateway.answers[path.replace("POST", "GET")] = (200, QUESTION)
     assert pml(monkeypatch, "approvals", "approve", WORKFLOW, "--wait") == 0
     assert "hello" in capsys.readouterr().out
-    gateway.answers[path] = (200, {"status": "error", "workflowId": WORKFLOW})
+    gateway.answers[path] = (200, {"status": "error", "workflow_id": WORKFLOW})
     assert pml(monkeypatch, "approvals", "deny", WORKFLOW) == 0
     assert [body for _, body in gateway.asked if body] == [
         {"decision": "approve", "wait": True, "shown": {"digest": "ab" * 32, "whole": False}},
@@ -173,7 +173,7 @@ def test_a_cancelled_workflow_shows_how_it_ended(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, kind: str, code: int
 ) -> None:
     error = {"kind": kind, "message": "it has called nothing"}
-    answer = {"status": "error", "workflowId": WORKFLOW, "error": error}
+    answer = {"status": "error", "workflow_id": WORKFLOW, "error": error}
     gateway.answers[f"POST /api/workflows/{WORKFLOW}/cancel"] = (200, answer)
     assert pml(monkeypatch, "cancel", WORKFLOW) == code
     assert pml(monkeypatch, "cancel", WORKFLOW, "--reason", "why not") == code
@@ -184,8 +184,8 @@ def test_a_cancelled_workflow_shows_how_it_ended(
 def test_the_approval_of_a_parked_run_is_decided_by_its_id(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = {"id": "a-1", "begun": True, "reasons": ["The run waits."], "expiresAt": "later"}
-    answer = {"status": "approval_required", "workflowId": WORKFLOW, "approval": asked}
+    asked = {"id": "a-1", "begun": True, "reasons": ["The run waits."], "expires_at": "later"}
+    answer = {"status": "approval_required", "workflow_id": WORKFLOW, "approval": asked}
     gateway.answers["POST /api/execute"] = (200, answer)
     assert pml(monkeypatch, "execute", "--capability", "x:y") == 3
     out = capsys.readouterr().out
@@ -283,7 +283,7 @@ def test_what_the_program_wrote_to_its_console_is_shown(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    answer = {**SUCCESS, "logs": LOGS, "logsOmitted": 3}
+    answer = {**SUCCESS, "logs": LOGS, "logs_omitted": 3}
     gateway.answers["POST /api/execute"] = (200, answer)
     assert pml(monkeypatch, "execute", program(tmp_path)) == 0
     shown = capsys.readouterr().out

@@ -11,7 +11,7 @@ from pml_cli.errors import CommandError
 from pml_local.state import StackState, write_state
 
 WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
-DECIDED = {"status": "running", "workflowId": WORKFLOW}
+DECIDED = {"status": "running", "workflow_id": WORKFLOW}
 
 
 def _stack_at(home: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,18 +20,18 @@ WORKFLOW = "4d0b6fb2-acbc-5f0f-9660-00e28ec29407"
 CAPABILITY = "bfde1ab3-3f21-5896-84dd-b846b27ca7e8"
 ASKS: dict[str, object] = {
     "status": "approval_required",
-    "workflowId": WORKFLOW,
-    "capabilityId": CAPABILITY,
+    "workflow_id": WORKFLOW,
+    "capability_id": CAPABILITY,
     "approval": {
         "reasons": ["fs:write_file may change things"],
         "tools": ["fs:write_file"],
-        "expiresAt": "2026-11-21T10:30:00Z",
+        "expires_at": "2026-11-21T10:30:00Z",
     },
 }
 WROTE: dict[str, object] = {
     "status": "success",
-    "workflowId": WORKFLOW,
-    "capabilityId": CAPABILITY,
+    "workflow_id": WORKFLOW,
+    "capability_id": CAPABILITY,
     "result": {"did": "written", "note": "visit-1/monday.md", "text": "Water the plants."},
 }
 STATE: dict[str, object] = {
@@ -147,7 +147,7 @@ def test_a_run_without_approval_fails_the_demo(gateway: Gateway, narrator: Narra
         (
             {
                 "status": "error",
-                "workflowId": WORKFLOW,
+                "workflow_id": WORKFLOW,
                 "error": {"kind": "tool_error", "message": "disk full", "tool": "fs:write_file"},
             },
             r"ended with error \(tool_error in fs:write_file\): disk full",

@@ -50,7 +50,7 @@ def test_a_dag_asks_for_approval_between_its_layers_and_says_how_to_decide(
     dag = {"tasks": [{"id": "read", "tool": "fs:read"}]}
     file = tmp_path / "dag.json"
     file.write_text(json.dumps(dag), encoding="utf-8")
-    waits = {"status": "approval_required", "workflowId": WORKFLOW, "approval": ASKED}
+    waits = {"status": "approval_required", "workflow_id": WORKFLOW, "approval": ASKED}
     gateway.answers["POST /api/execute"] = (200, waits)
     assert pml(monkeypatch, "execute", "--dag", str(file), "--per-layer-validation") == 3
     assert gateway.asked[0][1] == {"dag": dag, "per_layer_validation": True}
@@ -77,7 +77,7 @@ def test_a_decision_lets_a_layer_run_or_ends_the_dag(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = f"POST /api/workflows/{WORKFLOW}/approval"
-    gateway.answers[path] = (200, {"status": "running", "workflowId": WORKFLOW})
+    gateway.answers[path] = (200, {"status": "running", "workflow_id": WORKFLOW})
     question = {"outcome": None, "shown_digest": "ab" * 32, "whole": True}
     gateway.answers[path.replace("POST", "GET")] = (200, question)
     assert pml(monkeypatch, "approvals", "continue", WORKFLOW, "--approval", "a-2") == 0

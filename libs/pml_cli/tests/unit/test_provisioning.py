@@ -29,7 +29,7 @@ def test_streams_are_provisioned_and_listed_once(nats_url: str) -> None:
     assert "create PML_GATEWAY_EVT\n" in text
     code, text = run("--json", **env)
     told = json.loads(text)
-    assert (code, told["replicas"], told["dryRun"]) == (0, 1, False)
+    assert (code, told["replicas"], told["dry_run"]) == (0, 1, False)
     assert {each["state"] for each in told["provisioned"]} == {"created"}
     assert {each["name"] for each in told["provisioned"]} >= set(streams.stream_names())
     code, text = run(**env)

@@ -16,7 +16,7 @@ def test_an_error_with_one_cause_is_shown_once(
 ) -> None:
     cause = {"message": "no tool", "line": 2, "column": 9, "source_line": "mcp.fs.nope()"}
     error = {**cause, "kind": "rejected", "diagnostics": [{**cause, "severity": "error"}]}
-    answer = {"status": "error", "workflowId": WORKFLOW, "error": error}
+    answer = {"status": "error", "workflow_id": WORKFLOW, "error": error}
     gateway.answers["POST /api/execute"] = (200, answer)
     assert pml(monkeypatch, "execute", "--capability", "x:y") == 1
     out = capsys.readouterr().out
@@ -29,7 +29,7 @@ def test_warnings_about_the_program_are_shown_with_its_result(
     warning = {"severity": "warning", "message": "Nothing waits for this call", "line": 1}
     answer = {
         "status": "success",
-        "workflowId": WORKFLOW,
+        "workflow_id": WORKFLOW,
         "result": 7,
         "warnings": [{**warning, "column": 3, "source_line": "main();"}],
     }
@@ -44,7 +44,7 @@ class _Interrupting(dict[str, tuple[int, object]]):
 
     def __getitem__(self, line: str) -> tuple[int, object]:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        return 200, {"status": "success", "workflowId": WORKFLOW}
+        return 200, {"status": "success", "workflow_id": WORKFLOW}
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_the_command_to_decide_is_on_one_line(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     approval = {"id": "9cbab5b5-0c5b-5f0f-9660-00e28ec29407", "begun": True}
-    answer = {"status": "approval_required", "workflowId": WORKFLOW, "approval": approval}
+    answer = {"status": "approval_required", "workflow_id": WORKFLOW, "approval": approval}
     gateway.answers["POST /api/execute"] = (200, answer)
     monkeypatch.setenv("COLUMNS", "80")
     pml(monkeypatch, "execute", "--capability", "x:y")

@@ -71,7 +71,7 @@ APPROVAL: dict[str, object] = {
 @pytest.fixture
 def asked(gateway: Gateway) -> Gateway:
     gateway.answers[f"GET {PATH}"] = (200, APPROVAL)
-    gateway.answers[f"POST {PATH}"] = (200, {"status": "running", "workflowId": WORKFLOW})
+    gateway.answers[f"POST {PATH}"] = (200, {"status": "running", "workflow_id": WORKFLOW})
     gateway.answers["GET /api/approvals"] = (
         200,
         {"approvals": [{**APPROVAL, "expires_at": "later"}], "total": 1},

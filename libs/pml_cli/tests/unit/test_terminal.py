@@ -39,20 +39,20 @@ def _error() -> dict[str, object]:
 
 
 ANSWERS = {
-    "a result": ({"status": "success", "result": EVIL, "capabilityName": EVIL}, 0),
+    "a result": ({"status": "success", "result": EVIL, "capability_name": EVIL}, 0),
     "a result in parts": ({"status": "success", "result": {EVIL: [EVIL]}}, 0),
     "an error": ({"status": "error", "error": _error()}, 1),
     "a question": (
         {
             "status": "approval_required",
-            "approval": {"id": EVIL, "reasons": [EVIL], "expiresAt": EVIL, "begun": True},
+            "approval": {"id": EVIL, "reasons": [EVIL], "expires_at": EVIL, "begun": True},
         },
         3,
     ),
     "a dry run": (
         {
             "status": "success",
-            "dryRun": True,
+            "dry_run": True,
             "tasks": [{"tool": EVIL, "id": EVIL, "mocked": True}],
             "result": None,
         },
@@ -69,7 +69,7 @@ def test_an_answer_is_shown_without_control_characters(
     answer: dict[str, object],
     code: int,
 ) -> None:
-    gateway.answers["POST /api/execute"] = (200, {"workflowId": WORKFLOW, **answer})
+    gateway.answers["POST /api/execute"] = (200, {"workflow_id": WORKFLOW, **answer})
     assert pml(monkeypatch, "execute", "--capability", "x:y") == code
     _harmless(capsys.readouterr().out)
 
@@ -110,7 +110,7 @@ def test_an_error_of_the_gateway_is_shown_without_control_characters(
 def test_json_is_raw(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer = {"status": "success", "result": EVIL, "workflowId": WORKFLOW}
+    answer = {"status": "success", "result": EVIL, "workflow_id": WORKFLOW}
     gateway.answers["POST /api/execute"] = (200, answer)
     assert pml(monkeypatch, "execute", "--capability", "x:y", "--json") == 0
     assert json.loads(capsys.readouterr().out)["result"] == EVIL

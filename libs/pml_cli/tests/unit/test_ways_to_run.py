@@ -21,13 +21,13 @@ def test_a_dry_run_sends_its_mocks_and_lists_mocked_calls(
         {"id": "n1.0", "tool": "fs:read", "mocked": False},
         {"id": "n2.0", "tool": "fs:write", "mocked": True},
     ]
-    gateway.answers["POST /api/execute"] = (200, SUCCESS | {"dryRun": True, "tasks": tasks})
+    gateway.answers["POST /api/execute"] = (200, SUCCESS | {"dry_run": True, "tasks": tasks})
     words = ("--capability", "fs:greet", "--dry-run", "--mocks", str(mocks))
     assert pml(monkeypatch, "execute", *words) == 0
     assert gateway.asked[0][1] == {
         "capability": "fs:greet",
-        "dryRun": True,
-        "dryRunMocks": {"fs:write": [1, 2]},
+        "dry_run": True,
+        "dry_run_mocks": {"fs:write": [1, 2]},
     }
     assert "dry run, not called: fs:write (n2.0)" in capsys.readouterr().out
 
@@ -38,7 +38,7 @@ def test_a_run_is_shown_as_a_dag_and_can_be_sent_again(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    task = {"id": "n2.0", "tool": "fs:read", "arguments": {"n": 1}, "dependsOn": ["n1.0"]}
+    task = {"id": "n2.0", "tool": "fs:read", "arguments": {"n": 1}, "depends_on": ["n1.0"]}
     drawn = {"dag": {"tasks": [task]}, "args": {"a": 1, "b": 1}, "left_out": ["n3.0"]}
     gateway.answers[f"GET /api/workflows/{WORKFLOW}/dag"] = (200, drawn)
     assert pml(monkeypatch, "trace", WORKFLOW, "--as", "dag") == 0
@@ -61,4 +61,4 @@ def test_one_tool_is_called_with_the_arguments(
 ) -> None:
     gateway.answers["POST /api/execute"] = (200, SUCCESS)
     assert pml(monkeypatch, "execute", "--tool", "fs:read", "--arg", "path=a") == 0
-    assert gateway.asked[0][1] == {"tool": {"toolId": "fs:read"}, "args": {"path": "a"}}
+    assert gateway.asked[0][1] == {"tool": {"tool_id": "fs:read"}, "args": {"path": "a"}}

@@ -38,7 +38,7 @@ async def _running(
     async with peers(nats_url) as p, gateway(nats_url, dsn, gateway_policy_file=policy) as g:
         asked = await g.execute("hang")
         assert asked["status"] == "approval_required"
-        assert (await g.decide(asked["workflowId"], "approve")).status_code == 200
+        assert (await g.decide(asked["workflow_id"], "approve")).status_code == 200
         (command,) = await eventually(lambda: p.runs)
         call = CallTool(
             scope=SCOPE,

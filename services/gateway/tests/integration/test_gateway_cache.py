@@ -65,7 +65,7 @@ async def test_a_memoized_result_is_over_by_the_clock(
 
         async def ran_again() -> Json | None:
             answer = await look(g)
-            return answer if answer["workflowId"] != first["workflowId"] else None
+            return answer if answer["workflow_id"] != first["workflow_id"] else None
 
         again = await eventually(ran_again, within=30.0)
         assert "cached" not in again

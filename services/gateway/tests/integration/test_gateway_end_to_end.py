@@ -31,7 +31,7 @@ async def test_an_allowed_program_runs_calls_and_answers(nats_url: str, postgres
         answer = await g.execute(f"return 1; // {NASTY}", args={NASTY: NASTY}, intent=NASTY)
         assert answer["status"] == "success"
         assert answer["result"] == [{"status": "ok", "result": {NASTY: NASTY}, "message": None}]
-        view = await g.workflow(answer["workflowId"])
+        view = await g.workflow(answer["workflow_id"])
         assert (view["result"], view["intent"]) == (answer["result"], NASTY)
         assert await _rows(postgres_dsn, "tool_call") == 1
 
@@ -50,16 +50,16 @@ async def test_a_program_that_is_asked_about_runs_when_approved(
         assert asked["status"] == "approval_required"
         assert (await g.http.get("/api/approvals")).json()["total"] == 1
         assert p.runs == []
-        answer = (await g.decide(asked["workflowId"], "approve", wait=True)).json()
+        answer = (await g.decide(asked["workflow_id"], "approve", wait=True)).json()
         assert answer["status"] == "success"
-        again = await g.decide(asked["workflowId"], "approve")
+        again = await g.decide(asked["workflow_id"], "approve")
         assert again.status_code == 409
 
 
 async def test_a_program_that_is_denied_never_runs(nats_url: str, postgres_dsn: str) -> None:
     async with peers(nats_url) as p, gateway(nats_url, postgres_dsn) as g:
         asked = await g.execute("ask")
-        answer = (await g.decide(asked["workflowId"], "deny", reason=f"no {NASTY}")).json()
+        answer = (await g.decide(asked["workflow_id"], "deny", reason=f"no {NASTY}")).json()
         assert answer["error"]["kind"] == "denied"
         assert p.runs == []
 
@@ -70,9 +70,9 @@ async def test_an_approval_that_nobody_gives_expires(nats_url: str, postgres_dsn
         gateway(nats_url, postgres_dsn, gateway_approval_ttl_s=0.3) as g,
     ):
         asked = await g.execute("ask")
-        view = await g.ends(asked["workflowId"], "error")
+        view = await g.ends(asked["workflow_id"], "error")
         assert view["approval"]["outcome"] == "expired"
-        assert (await g.decide(asked["workflowId"], "approve")).status_code == 409
+        assert (await g.decide(asked["workflow_id"], "approve")).status_code == 409
         assert p.runs == []
 
 
@@ -110,9 +110,9 @@ async def test_whichever_gateway_was_asked_answers(nats_url: str, postgres_dsn: 
             *(g.execute(f"return {n};") for n, g in enumerate((a, b) * 10))
         )
         assert Counter(answer["status"] for answer in answers) == {"success": 20}
-        assert len({answer["workflowId"] for answer in answers}) == len(p.runs) == 20
+        assert len({answer["workflow_id"] for answer in answers}) == len(p.runs) == 20
         asked = await a.execute("ask")
-        done = (await b.decide(asked["workflowId"], "approve", wait=True)).json()
+        done = (await b.decide(asked["workflow_id"], "approve", wait=True)).json()
         assert done["status"] == "success"
 
 
@@ -148,7 +148,7 @@ async def test_a_gateway_that_stops_leaves_its_workflows_to_the_next(
         assert answer["status"] == "running"
         p.release.set()
         async with gateway(nats_url, postgres_dsn) as g:
-            await g.ends(answer["workflowId"], "success")
-            done = await g.decide(asked["workflowId"], "approve", wait=True)
+            await g.ends(answer["workflow_id"], "success")
+            done = await g.decide(asked["workflow_id"], "approve", wait=True)
             assert done.json()["status"] == "success"
             assert len({run.command_id for run in p.runs}) == 2

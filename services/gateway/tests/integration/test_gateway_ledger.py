@@ -89,7 +89,7 @@ async def test_a_workflow_outlives_the_gateway_that_was_killed_after_accepting_i
         async with gateway_process(environment):
 
             async def ended() -> bool:
-                found = await http.get(f"/api/workflows/{answer['workflowId']}")
+                found = await http.get(f"/api/workflows/{answer['workflow_id']}")
                 return found.json()["status"] == "success"
 
             await eventually(ended, within=30.0)

@@ -53,7 +53,7 @@ async def test_without_nats_nothing_is_accepted_and_what_was_is_not_lost(
         await nats_server.start()
         p.release.set()
         assert (await hanging)["status"] == "success"
-        kept = [each.json()["workflowId"] for each in accepted if each.status_code == 200]
+        kept = [each.json()["workflow_id"] for each in accepted if each.status_code == 200]
         for workflow_id in kept:
             await g.ends(workflow_id, "success")
         total = (await g.http.get("/api/workflows")).json()["total"]
@@ -68,11 +68,11 @@ async def test_an_approval_given_while_nats_is_away_counts(
     async with peers(nats_server.url) as p, gateway(nats_server.url, postgres_dsn) as g:
         asked = await g.execute("ask")
         await nats_server.kill()
-        answer = await g.decide(asked["workflowId"], "approve")
+        answer = await g.decide(asked["workflow_id"], "approve")
         assert answer.json()["status"] == "running"
         assert p.runs == []
         await nats_server.start()
-        await g.ends(asked["workflowId"], "success", within=30)
+        await g.ends(asked["workflow_id"], "success", within=30)
         assert len(p.runs) == 1
 
 
@@ -99,7 +99,7 @@ async def test_without_postgres_what_runs_at_once_is_accepted_and_finished_once_
         assert ran["status"] == "success"
         async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
             rows = PostgresWorkflowStore(pool)
-            await eventually(lambda: _succeeded(rows, UUID(ran["workflowId"])))
+            await eventually(lambda: _succeeded(rows, UUID(ran["workflow_id"])))
         assert (await g.execute())["status"] == "success"
 
 

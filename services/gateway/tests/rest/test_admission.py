@@ -98,8 +98,8 @@ async def test_a_workflow_that_waits_for_approval_does_not_count(w: World) -> No
 
 
 async def test_dry_runs_count(w: World) -> None:
-    tasks = await full(w, dryRun=True)
-    assert (await ask(w, dryRun=True)).status_code == 429
+    tasks = await full(w, dry_run=True)
+    assert (await ask(w, dry_run=True)).status_code == 429
     w.peers.release.set()
     await asyncio.gather(*tasks)
 
@@ -140,7 +140,7 @@ async def test_a_queued_request_is_accepted_and_continues_when_the_gateway_stops
     w.peers.release.set()
 
     async def ended() -> bool:
-        stands = [await w.workflow(answer["workflowId"]) for answer in answers]
+        stands = [await w.workflow(answer["workflow_id"]) for answer in answers]
         return all(each["status"] == "success" for each in stands)
 
     await eventually(ended)

@@ -26,40 +26,40 @@ async def test_a_pending_approval_is_listed_with_its_subject() -> None:
         page = (await w.http.get("/api/approvals")).json()
         assert page["total"] == 1
         (one,) = page["approvals"]
-        assert one["workflow_id"] == asked["workflowId"]
+        assert one["workflow_id"] == asked["workflow_id"]
         assert one["approval_id"] == asked["approval"]["id"]
         assert one["intent"] == "read my notes"
         assert one["tools"] == ["fs:read"]
         assert one["outcome"] is None
-        await w.decide(asked["workflowId"], "deny")
+        await w.decide(asked["workflow_id"], "deny")
         assert (await w.http.get("/api/approvals")).json() == {"approvals": [], "total": 0}
 
 
 async def test_an_approval_starts_the_run_and_a_waiting_caller_gets_the_end() -> None:
     async with world() as w:
         asked = await w.execute("ask", args={"path": "/a"})
-        answer = await w.decide(asked["workflowId"], "approve", wait=True, reason="fine")
+        answer = await w.decide(asked["workflow_id"], "approve", wait=True, reason="fine")
         assert answer.json()["status"] == "success"
         (run,) = w.peers.runs
         assert run.grant.approved_by == "approver:noor"
-        view = await w.workflow(asked["workflowId"])
+        view = await w.workflow(asked["workflow_id"])
         assert view["approval"]["outcome"] == "approved"
         assert view["approval"]["reason"] == "fine"
-        (decided,) = await _decided(w, asked["workflowId"])
+        (decided,) = await _decided(w, asked["workflow_id"])
         assert (decided.outcome, decided.decided_by) == ("approved", "approver:noor")
 
 
 async def test_without_waiting_an_approval_responds_running() -> None:
     async with world() as w:
         asked = await w.execute("ask hang")
-        answer = (await w.decide(asked["workflowId"], "approve")).json()
-        assert (answer["status"], answer["workflowId"]) == ("running", asked["workflowId"])
+        answer = (await w.decide(asked["workflow_id"], "approve")).json()
+        assert (answer["status"], answer["workflow_id"]) == ("running", asked["workflow_id"])
 
 
 async def test_a_denial_ends_the_workflow_and_nothing_runs() -> None:
     async with world() as w:
         asked = await w.execute("ask")
-        body = (await w.decide(asked["workflowId"], "deny", reason="no", wait=True)).json()
+        body = (await w.decide(asked["workflow_id"], "deny", reason="no", wait=True)).json()
         assert body["status"] == "error"
         assert body["error"]["message"] == "approver:noor denied it: no"
         assert w.peers.runs == []
@@ -69,22 +69,22 @@ async def test_a_decision_counts_once() -> None:
     async with world() as w:
         asked = await w.execute("ask")
         answers = await asyncio.gather(
-            *(w.decide(asked["workflowId"], "approve") for _ in range(4)),
-            *(w.decide(asked["workflowId"], "deny") for _ in range(4)),
+            *(w.decide(asked["workflow_id"], "approve") for _ in range(4)),
+            *(w.decide(asked["workflow_id"], "deny") for _ in range(4)),
         )
         assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
-        late = await w.decide(asked["workflowId"], "approve")
+        late = await w.decide(asked["workflow_id"], "approve")
         assert "already" in late.json()["error"]["message"]
-        assert len(await _decided(w, asked["workflowId"])) == 1
+        assert len(await _decided(w, asked["workflow_id"])) == 1
 
 
 async def test_a_decision_for_another_approval_is_stale() -> None:
     async with world() as w:
         asked = await w.execute("ask")
-        stale = await w.decide(asked["workflowId"], "approve", approval_id=str(uuid4()))
+        stale = await w.decide(asked["workflow_id"], "approve", approval_id=str(uuid4()))
         assert stale.status_code == 409
         named = await w.decide(
-            asked["workflowId"], "approve", approval_id=asked["approval"]["id"], wait=True
+            asked["workflow_id"], "approve", approval_id=asked["approval"]["id"], wait=True
         )
         assert named.json()["status"] == "success"
 
@@ -92,7 +92,7 @@ async def test_a_decision_for_another_approval_is_stale() -> None:
 async def test_a_workflow_without_a_pending_approval_cannot_be_decided() -> None:
     async with world() as w:
         done = await w.execute("return 1;")
-        answer = await w.decide(done["workflowId"], "approve")
+        answer = await w.decide(done["workflow_id"], "approve")
         assert answer.status_code == 409
         assert "waits for no approval: it is succeeded" in answer.json()["error"]["message"]
 
@@ -120,15 +120,15 @@ async def test_an_expired_approval_ends_the_workflow_once() -> None:
         parts = w.parts
         tick = partial(on_due, parts.workflows, parts.stores.workflows, parts.tools)
         await tick(parts.bus.now)
-        assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
+        assert (await w.workflow(asked["workflow_id"]))["status"] == "approval_required"
         for _ in range(2):
             await tick(lambda: parts.bus.now() + timedelta(hours=2))
-        view = await w.workflow(asked["workflowId"])
+        view = await w.workflow(asked["workflow_id"])
         assert (view["status"], view["error"]["kind"]) == ("error", "denied")
         assert view["approval"]["outcome"] == "expired"
-        (decided,) = await _decided(w, asked["workflowId"])
+        (decided,) = await _decided(w, asked["workflow_id"])
         assert decided.outcome == "expired"
-        late = await w.decide(asked["workflowId"], "approve")
+        late = await w.decide(asked["workflow_id"], "approve")
         assert late.status_code == 409
         assert w.peers.runs == []
 
@@ -136,9 +136,9 @@ async def test_an_expired_approval_ends_the_workflow_once() -> None:
 async def test_a_decision_after_the_expiry_but_before_the_timer_is_too_late() -> None:
     async with world(gateway_approval_ttl_s=0.01) as w:
         asked = await w.execute("ask")
-        expires_at = datetime.fromisoformat(asked["approval"]["expiresAt"])
+        expires_at = datetime.fromisoformat(asked["approval"]["expires_at"])
         await eventually(lambda: datetime.now(UTC) > expires_at)
-        answer = await w.decide(asked["workflowId"], "approve")
+        answer = await w.decide(asked["workflow_id"], "approve")
         assert answer.status_code == 409
         assert "ended at" in answer.json()["error"]["message"]
         assert w.peers.runs == []

@@ -245,8 +245,8 @@ async def test_without_postgres_what_runs_at_once_is_accepted_and_the_rest_is_re
             assert ran["status"] == "success"
             assert "Postgres" in (await _refused(w, "ask"))["message"]
         assert (await w.execute("ask"))["status"] == "approval_required"
-        path = f"/api/workflows/{ran['workflowId']}"
-        await eventually(lambda: _is_stored(w, UUID(str(ran["workflowId"]))))
+        path = f"/api/workflows/{ran['workflow_id']}"
+        await eventually(lambda: _is_stored(w, UUID(str(ran["workflow_id"]))))
         assert (await w.http.get(path)).json()["status"] == "success"
 
 

@@ -30,7 +30,7 @@ from services.gateway.tests.support.harness import Json, World
 
 async def test_without_a_cache_policy_every_call_runs(w: World) -> None:
     first, again = await look(w), await look(w)
-    assert first["workflowId"] != again["workflowId"]
+    assert first["workflow_id"] != again["workflow_id"]
     assert "cached" not in again
     assert len(w.peers.runs) == 2
 
@@ -43,9 +43,9 @@ async def test_a_call_with_the_same_arguments_is_answered_without_a_run(
     first = await look(w)
     assert "cached" not in first
     assert await look(w) == {**first, "cached": True}
-    by_id = await look(w, capability=first["capabilityId"])
-    assert (by_id["cached"], by_id["workflowId"]) == (True, first["workflowId"])
-    assert (await w.workflow(first["workflowId"]))["result"] == first["result"]
+    by_id = await look(w, capability=first["capability_id"])
+    assert (by_id["cached"], by_id["workflow_id"]) == (True, first["workflow_id"])
+    assert (await w.workflow(first["workflow_id"]))["result"] == first["result"]
     other = await look(w, "/b")
     assert "cached" not in other
     assert len(w.peers.runs) == 2
@@ -70,7 +70,7 @@ async def test_a_result_that_the_policy_denies_now_is_not_served(w: World, rule:
     again = await look(w)
     assert again["cached"]
     # A denied run leaves what was kept; one of a capability that was asked about took its place.
-    assert (again["workflowId"] == first["workflowId"]) == (rule == "fs:read")
+    assert (again["workflow_id"] == first["workflow_id"]) == (rule == "fs:read")
 
 
 async def test_after_a_change_of_a_tool_the_capability_runs(w: World) -> None:
@@ -106,13 +106,13 @@ async def test_pending_and_approved_workflows_are_not_cached(w: World) -> None:
     await choose(w, MEMOIZE)
     asked = await look(w)
     assert asked["status"] == "approval_required"
-    done = await w.decide(asked["workflowId"], "approve", wait=True)
+    done = await w.decide(asked["workflow_id"], "approve", wait=True)
     assert done.json()["status"] == "success"
     joined = await look(w)
-    assert (joined["joined"], joined["workflowId"]) == (True, asked["workflowId"])
+    assert (joined["joined"], joined["workflow_id"]) == (True, asked["workflow_id"])
     again = await look(w)
     assert again["status"] == "approval_required"
-    assert again["workflowId"] != asked["workflowId"]
+    assert again["workflow_id"] != asked["workflow_id"]
 
 
 async def test_a_result_is_judged_by_what_is_stored_of_its_workflow(
@@ -133,13 +133,13 @@ async def test_a_result_is_judged_by_what_is_stored_of_its_workflow(
 
 async def test_a_dry_run_is_neither_cached_nor_served_from_the_cache(w: World) -> None:
     await choose(w, MEMOIZE)
-    dry = await look(w, dryRun=True)
+    dry = await look(w, dry_run=True)
     first = await look(w)
     assert "cached" not in first
     assert (await look(w))["cached"]
-    again = await look(w, dryRun=True)
+    again = await look(w, dry_run=True)
     assert "cached" not in again
-    assert len({dry["workflowId"], first["workflowId"], again["workflowId"]}) == 3
+    assert len({dry["workflow_id"], first["workflow_id"], again["workflow_id"]}) == 3
 
 
 async def test_an_idempotency_key_has_an_execution_of_its_own(w: World) -> None:
@@ -147,16 +147,16 @@ async def test_an_idempotency_key_has_an_execution_of_its_own(w: World) -> None:
     first = await look(w)
     keyed = await look(w, idempotency_key="k")
     assert "cached" not in keyed
-    assert keyed["workflowId"] != first["workflowId"]
+    assert keyed["workflow_id"] != first["workflow_id"]
     assert await look(w, idempotency_key="k") == keyed
-    assert (await look(w))["workflowId"] == first["workflowId"]
+    assert (await look(w))["workflow_id"] == first["workflow_id"]
 
 
 async def test_two_calls_at_once_both_run_and_are_both_right(w: World) -> None:
     await choose(w, MEMOIZE)
     answers = await asyncio.gather(look(w), look(w))
     assert all(answer["status"] == "success" for answer in answers)
-    assert (await look(w))["workflowId"] in {answer["workflowId"] for answer in answers}
+    assert (await look(w))["workflow_id"] in {answer["workflow_id"] for answer in answers}
 
 
 async def test_after_its_time_to_live_a_result_is_not_served(w: World) -> None:

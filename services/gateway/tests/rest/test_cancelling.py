@@ -20,7 +20,7 @@ async def _told(w: World, workflow_id: object) -> list[CancelRun]:
 async def test_a_waiting_workflow_is_cancelled_once_and_names_who_cancelled_it() -> None:
     async with world() as w:
         asked = await w.execute("ask")
-        path = f"/api/workflows/{asked['workflowId']}/cancel"
+        path = f"/api/workflows/{asked['workflow_id']}/cancel"
         answer = await w.http.post(path, json={"reason": "a mistake"})
         assert answer.status_code == 200, answer.text
         assert answer.json()["error"]["message"] == (
@@ -35,7 +35,7 @@ async def test_a_waiting_workflow_is_cancelled_once_and_names_who_cancelled_it()
 async def test_a_run_is_cancelled_by_its_executor() -> None:
     async with world() as w:
         asked = await w.execute("ask hang")
-        workflow_id = asked["workflowId"]
+        workflow_id = asked["workflow_id"]
         await w.decide(workflow_id, "approve")
         await eventually(lambda: len(w.peers.runs) == 1, within=5.0)
         path = f"/api/workflows/{workflow_id}/cancel"

@@ -51,7 +51,7 @@ async def streaming(w: World) -> AsyncGenerator[httpx2.AsyncClient]:
 
 async def test_the_stream_of_a_finished_workflow_is_complete_and_ends() -> None:
     async with world() as w:
-        workflow_id = (await w.execute("return 1;"))["workflowId"]
+        workflow_id = (await w.execute("return 1;"))["workflow_id"]
         answer = await w.http.get(f"/api/workflows/{workflow_id}/events")
         assert answer.headers["content-type"].startswith("text/event-stream")
         # A reader that reconnects does not meet a connection that a stopping gateway is closing.
@@ -64,7 +64,7 @@ async def test_the_stream_of_a_finished_workflow_is_complete_and_ends() -> None:
 
 async def test_a_reader_that_reconnects_misses_and_repeats_nothing() -> None:
     async with world() as w:
-        workflow_id = (await w.execute("return 1;"))["workflowId"]
+        workflow_id = (await w.execute("return 1;"))["workflow_id"]
         path = f"/api/workflows/{workflow_id}/events"
         first = events_of((await w.http.get(path)).text)
         for seen in range(len(ALL_EVENTS)):
@@ -80,7 +80,7 @@ async def test_a_reader_that_reconnects_misses_and_repeats_nothing() -> None:
 
 async def test_a_running_workflow_is_followed_without_gap_or_duplicate_to_its_end() -> None:
     async with world() as w, streaming(w) as http:
-        workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]
         text = ""
         async with http.stream("GET", f"/api/workflows/{workflow_id}/events") as stream:
             async for chunk in stream.aiter_text():
@@ -105,7 +105,7 @@ async def test_many_readers_from_the_first_moment_see_the_same() -> None:
 
 async def test_a_stream_ends_when_the_gateway_stops() -> None:
     async with world() as w, streaming(w) as http:
-        workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]
         await eventually(lambda: w.peers.runs)
         before = len(w.broker.subscriptions)
         reader = asyncio.create_task(http.get(f"/api/workflows/{workflow_id}/events"))
@@ -117,7 +117,7 @@ async def test_a_stream_ends_when_the_gateway_stops() -> None:
 
 async def test_a_reader_continues_elsewhere_after_its_gateway_stops() -> None:
     async with world() as w, streaming(w) as http:
-        workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]
         await eventually(lambda: w.peers.runs)
         path, before = f"/api/workflows/{workflow_id}/events", len(w.broker.subscriptions)
         reader = asyncio.create_task(http.get(path))
@@ -145,7 +145,7 @@ async def test_a_gateway_that_drains_is_not_ready() -> None:
 
 async def test_without_nats_a_stream_is_refused() -> None:
     async with world() as w:
-        workflow_id = (await w.execute("return 1;"))["workflowId"]
+        workflow_id = (await w.execute("return 1;"))["workflow_id"]
         w.broker.available = False
         answer = await w.http.get(f"/api/workflows/{workflow_id}/events")
         assert answer.status_code == 503
@@ -153,7 +153,7 @@ async def test_without_nats_a_stream_is_refused() -> None:
 
 async def test_a_reader_that_is_too_slow_is_told_so_and_reconnects() -> None:
     async with world() as w, streaming(w) as http:
-        workflow_id = (await w.execute("hang", timeout=0.1))["workflowId"]
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]
         path, text = f"/api/workflows/{workflow_id}/events", ""
         lines = [line(workflow_id, "x" * 300_000) for _ in range(60)]
         async with http.stream("GET", path) as stream:

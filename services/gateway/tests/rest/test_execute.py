@@ -27,8 +27,8 @@ async def test_a_program_runs_and_its_result_is_returned() -> None:
         assert answer == {
             "status": "success",
             "result": [{"status": "ok", "result": {"path": "/a"}, "message": None}],
-            "capabilityId": CAPABILITY,
-            "workflowId": answer["workflowId"],
+            "capability_id": CAPABILITY,
+            "workflow_id": answer["workflow_id"],
             "tasks": [],
         }
         assert w.servers.made == ["fs:read"]
@@ -78,14 +78,14 @@ async def test_a_program_that_needs_approval_returns_what_would_run_and_why() ->
                 "marks": ["absolute path"],
             }
         ]
-        assert answer["approval"]["wholeAt"] == f"/api/workflows/{answer['workflowId']}/approval"
+        assert answer["approval"]["whole_at"] == f"/api/workflows/{answer['workflow_id']}/approval"
         assert w.peers.runs == []
 
 
 async def test_a_name_is_learned_unless_another_capability_has_it() -> None:
     async with world() as w:
         answer = await w.execute("return 1;", name="fs:look")
-        assert answer["capabilityName"] == "fs:look"
+        assert answer["capability_name"] == "fs:look"
         w.peers.names["fs:taken"] = record(workflow(), "fs:taken", "cd34" * 16)
         refused = await w.execute("return 2;", name="fs:taken")
         assert refused["error"]["kind"] == "rejected"
@@ -97,9 +97,9 @@ async def test_a_name_is_learned_unless_another_capability_has_it() -> None:
 async def test_a_name_is_given_or_released_before_the_end_is_answered() -> None:
     async with world() as w:
         failed = await w.execute("fail", name="fs:look")
-        assert (failed["status"], failed.get("capabilityName")) == ("error", None)
+        assert (failed["status"], failed.get("capability_name")) == ("error", None)
         assert w.peers.settled == [("fs:look", False)]
-        assert (await w.execute("return 1;", name="fs:look"))["capabilityName"] == "fs:look"
+        assert (await w.execute("return 1;", name="fs:look"))["capability_name"] == "fs:look"
         assert w.peers.settled[1:2] == [("fs:look", True)]
         assert w.peers.reserved == {}
         await w.execute("return 2;")
@@ -108,8 +108,8 @@ async def test_a_name_is_given_or_released_before_the_end_is_answered() -> None:
 
 async def test_a_dry_run_reserves_no_name() -> None:
     async with world() as w:
-        answer = await w.execute("return 1;", name="fs:look", dryRun=True)
-        assert (answer["status"], answer.get("capabilityName")) == ("success", None)
+        answer = await w.execute("return 1;", name="fs:look", dry_run=True)
+        assert (answer["status"], answer.get("capability_name")) == ("success", None)
         assert (w.peers.reserved, w.peers.settled) == ({}, [])
 
 
@@ -131,9 +131,9 @@ async def test_how_a_workflow_stands_is_told_to_the_registry() -> None:
         done = await w.execute("return 1;")
         failed = await w.execute("fail")
         waits = await w.execute("ask")
-        assert await told(done["workflowId"]) == "succeeded"
-        assert await told(failed["workflowId"]) == "failed"
-        assert await told(waits["workflowId"]) == "under_way"
+        assert await told(done["workflow_id"]) == "succeeded"
+        assert await told(failed["workflow_id"]) == "failed"
+        assert await told(waits["workflow_id"]) == "under_way"
         assert await told(str(UUID(int=7))) == "unknown"
 
 
@@ -145,9 +145,9 @@ async def test_the_registry_is_told_which_program_a_workflow_ran_but_not_of_a_dr
             return (await w.parts.bus.request(catalog.ASK_OUTCOME, query)).capability_id
 
         done = await w.execute("return 1;")
-        tried = await w.execute("return 1;", dryRun=True)
-        assert str(await told(done["workflowId"])) == done["capabilityId"]
-        assert await told(tried["workflowId"]) is None
+        tried = await w.execute("return 1;", dry_run=True)
+        assert str(await told(done["workflow_id"])) == done["capability_id"]
+        assert await told(tried["workflow_id"]) is None
         assert await told(str(UUID(int=7))) is None
 
 
@@ -159,7 +159,7 @@ async def test_ac02_a_capability_runs_by_name_with_arguments() -> None:
         body = {"capability": "fs:known", "args": {"path": "/b"}}
         answer = (await w.http.post("/api/execute", json=body)).json()
         assert answer["status"] == "success"
-        assert answer["capabilityName"] == "fs:known"
+        assert answer["capability_name"] == "fs:known"
         (request,) = w.peers.requests
         assert (request.code, request.args) == ("return 'known';", {})
         assert w.peers.runs[-1].args == {"path": "/b"}
@@ -197,7 +197,7 @@ async def test_an_intent_alone_returns_suggestions() -> None:
         answer = (await w.http.post("/api/execute", json={"intent": "read a file"})).json()
         assert answer["status"] == "suggestions"
         assert [hit["id"] for hit in answer["suggestions"]] == ["fs:read"]
-        assert "workflowId" not in answer
+        assert "workflow_id" not in answer
 
 
 async def test_a_caller_waits_as_long_as_the_program_may_run_and_no_longer() -> None:
@@ -205,7 +205,7 @@ async def test_a_caller_waits_as_long_as_the_program_may_run_and_no_longer() -> 
         answer = await w.execute("hang", timeout=0.2)
         assert answer["status"] == "running"
         w.peers.release.set()
-        await eventually(lambda: _is(w, answer["workflowId"], "success"))
+        await eventually(lambda: _is(w, answer["workflow_id"], "success"))
 
 
 async def _is(w: World, workflow_id: object, status: str) -> bool:
@@ -266,7 +266,7 @@ async def test_waiting_callers_are_answered_when_the_gateway_stops() -> None:
         w.parts.notifier.close()
         answer = await waiting
         assert answer["status"] == "running"
-        assert UUID(answer["workflowId"])
+        assert UUID(answer["workflow_id"])
 
 
 async def test_a_known_key_needs_no_analysis() -> None:
@@ -277,7 +277,7 @@ async def test_a_known_key_needs_no_analysis() -> None:
         other = await w.http.post(
             "/api/execute", json={"code": "return 2;", "idempotency_key": "k"}
         )
-        assert again["workflowId"] == first["workflowId"]
+        assert again["workflow_id"] == first["workflow_id"]
         assert other.status_code == 409
         assert len(w.peers.requests) == before
 
@@ -297,7 +297,7 @@ async def test_a_caller_is_answered_at_the_end_of_its_run_while_the_store_is_awa
             w.peers.release.set()
             told = await asked
             assert told["status"] == "success"
-            assert (await w.workflow(told["workflowId"]))["status"] == "success"
-        key = SCOPE, UUID(told["workflowId"])
+            assert (await w.workflow(told["workflow_id"]))["status"] == "success"
+        key = SCOPE, UUID(told["workflow_id"])
         assert w.kept.kept[key].state == "running"
         await eventually(lambda: w.kept.kept[key].state == "succeeded")

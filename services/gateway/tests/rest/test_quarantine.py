@@ -69,11 +69,11 @@ async def test_an_approval_of_the_former_definition_is_void() -> None:
         await _lists(w, READ, WRITE)
         asked = [await w.execute("ask", args={"path": f"/{n}"}) for n in range(2)]
         await _lists(w, CHANGED, WRITE)
-        while_held = await w.decide(asked[0]["workflowId"], "approve", wait=True)
+        while_held = await w.decide(asked[0]["workflow_id"], "approve", wait=True)
         (outcome,) = while_held.json()["result"]
         assert (outcome["status"], "is quarantined" in outcome["message"]) == ("refused", True)
         assert (await _accept(w, {"read": CHANGED.definition_hash}))[0] == 200
-        after = await w.decide(asked[1]["workflowId"], "approve", wait=True)
+        after = await w.decide(asked[1]["workflow_id"], "approve", wait=True)
         (outcome,) = after.json()["result"]
         assert outcome["status"] == "refused"
         assert "has changed since it was allowed" in outcome["message"]

@@ -14,7 +14,7 @@ from services.gateway.tests.support.harness import READY, failed, world
 async def test_a_workflow_is_shown_with_all_its_details() -> None:
     async with world() as w:
         answer = await w.execute("return 1;", intent="look", args={"path": "/a"})
-        view = await w.workflow(answer["workflowId"])
+        view = await w.workflow(answer["workflow_id"])
         assert view["status"] == "success"
         assert view["code"] == "return 1;"
         assert view["args"] == {"path": "/a"}
@@ -29,7 +29,7 @@ async def test_a_workflow_is_shown_with_all_its_details() -> None:
 
 async def test_workflows_are_listed_in_pages_newest_first() -> None:
     async with world() as w:
-        made = [(await w.execute(f"return {n};"))["workflowId"] for n in range(3)]
+        made = [(await w.execute(f"return {n};"))["workflow_id"] for n in range(3)]
         page = (await w.http.get("/api/workflows", params={"limit": 2})).json()
         assert page["total"] == 3
         assert [each["workflow_id"] for each in page["workflows"]] == made[:0:-1]
@@ -167,4 +167,4 @@ async def test_every_route_is_described_with_an_id_and_the_error_form() -> None:
                 shape = operation["responses"]["422"]["content"]["application/json"]["schema"]
                 assert shape["$ref"].endswith("/ErrorResponse"), name
         answer = api["components"]["schemas"]["ExecuteResponse"]["properties"]
-        assert {"capabilityId", "capabilityName", "workflowId"} <= set(answer)
+        assert {"capability_id", "capability_name", "workflow_id"} <= set(answer)

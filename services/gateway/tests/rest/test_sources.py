@@ -11,7 +11,7 @@ TOOL = FromTool(tool_id="fs:read", default_args={"path": "/a"})
 
 async def test_a_dag_and_a_tool_are_requested_as_they_were_sent() -> None:
     async with world() as w:
-        tool = {"toolId": TOOL.tool_id, "defaultArgs": TOOL.default_args}
+        tool = {"tool_id": TOOL.tool_id, "default_args": TOOL.default_args}
         for body in ({"dag": DAG}, {"tool": tool}, {"code": "return 1;"}):
             answer = await w.http.post("/api/execute", json=body)
             assert answer.json()["status"] == "success"

@@ -18,7 +18,7 @@ MIRA = Caller(SCOPE, "mira")
 
 
 async def get(w: World, asked: Json, caller: Caller = MIRA, **more: object) -> ExecuteResponse:
-    given = {"workflow_id": asked["workflowId"], **more}
+    given = {"workflow_id": asked["workflow_id"], **more}
     return await w.parts.use_cases.agents.result(caller, GetTaskResult.model_validate(given))
 
 
@@ -50,8 +50,8 @@ async def test_who_waits_gets_the_result_once_a_person_has_approved() -> None:
         asked = await w.execute("ask", args={"path": "/a"})
         async with asyncio.timeout(20), asyncio.TaskGroup() as group:
             waiting = group.create_task(get(w, asked, wait_s=45))
-            await eventually(lambda: w.parts.notifier.is_awaited(SCOPE, asked["workflowId"]))
-            await w.decide(asked["workflowId"], "approve")
+            await eventually(lambda: w.parts.notifier.is_awaited(SCOPE, asked["workflow_id"]))
+            await w.decide(asked["workflow_id"], "approve")
         assert waiting.result().status == "success"
         assert len(w.peers.runs) == 1
 
@@ -59,7 +59,7 @@ async def test_who_waits_gets_the_result_once_a_person_has_approved() -> None:
 async def test_who_waits_hears_of_a_denial() -> None:
     async with world() as w:
         asked = await w.execute("ask")
-        await w.decide(asked["workflowId"], "deny", reason="no")
+        await w.decide(asked["workflow_id"], "deny", reason="no")
         answer = await get(w, asked, wait_s=45)
         assert answer.error is not None
         assert answer.error.message == "approver:noor denied it: no"
@@ -69,7 +69,7 @@ async def test_a_wait_is_bounded() -> None:
     async with world() as w:
         asked = await w.execute("ask hang")
         assert (await get(w, asked, wait_s=0.01)).status == "approval_required"
-        await w.decide(asked["workflowId"], "approve")
+        await w.decide(asked["workflow_id"], "approve")
         answer = await get(w, asked, wait_s=0.01)
         assert answer.status == "running"
         assert answer.next is not None
@@ -80,19 +80,19 @@ async def test_results_of_another_scope_are_unknown() -> None:
         done = await w.execute("return 1;")
         for caller, asked in (
             (Caller(ELSEWHERE, "mira"), done),
-            (MIRA, {"workflowId": str(uuid4())}),
+            (MIRA, {"workflow_id": str(uuid4())}),
         ):
             with pytest.raises(ResultUnavailable, match="no workflow") as error:
                 await get(w, asked, caller)
             assert error.value.kind == "unknown"
         with pytest.raises(NotFound):
-            await stop(w, done["workflowId"], Caller(ELSEWHERE, "mira"))
+            await stop(w, done["workflow_id"], Caller(ELSEWHERE, "mira"))
 
 
 async def test_results_of_tasks_expire_and_the_workflows_own_stays() -> None:
     async with world(gateway_result_ttl_s=0.000001) as w:
         done = await w.execute("return 1;")
-        ended_at = datetime.fromisoformat((await w.workflow(done["workflowId"]))["finished_at"])
+        ended_at = datetime.fromisoformat((await w.workflow(done["workflow_id"]))["finished_at"])
         await eventually(lambda: w.parts.bus.now() > ended_at + timedelta(milliseconds=1))
         with pytest.raises(ResultUnavailable, match="omit task_id") as error:
             await get(w, done, task_id="n1.0")
@@ -103,8 +103,8 @@ async def test_results_of_tasks_expire_and_the_workflows_own_stays() -> None:
 async def test_a_waiting_workflow_is_stopped_and_an_ended_one_is_not() -> None:
     async with world() as w:
         asked = await w.execute("ask")
-        answer = await stop(w, asked["workflowId"])
+        answer = await stop(w, asked["workflow_id"])
         assert answer.error is not None
         assert answer.error.kind == "cancelled"
         with pytest.raises(Conflict, match="nothing to cancel"):
-            await stop(w, asked["workflowId"])
+            await stop(w, asked["workflow_id"])

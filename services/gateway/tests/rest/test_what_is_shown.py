@@ -17,28 +17,28 @@ async def _approval(w: World, workflow_id: object, **query: str) -> dict[str, ob
 async def test_list_response_and_approval_show_the_same_calls() -> None:
     async with world() as w:
         asked = await w.execute("ask")
-        approval = await _approval(w, asked["workflowId"])
+        approval = await _approval(w, asked["workflow_id"])
         (listed,) = (await w.http.get("/api/approvals")).json()["approvals"]
         assert approval["calls"] == listed["calls"] == asked["approval"]["calls"]
         digests = {approval["shown_digest"], listed["shown_digest"]}
-        assert digests == {asked["approval"]["shownDigest"]}
+        assert digests == {asked["approval"]["shown_digest"]}
         assert (approval["complete"], approval["whole"], approval["dynamic_calls"]) == (
             True,
             True,
             [],
         )
-        assert listed["whole_at"] == f"/api/workflows/{asked['workflowId']}/approval"
+        assert listed["whole_at"] == f"/api/workflows/{asked['workflow_id']}/approval"
 
 
 @pytest.mark.parametrize("whole", [True, False])
 async def test_a_decision_is_stored_with_the_digest_shown_its_maker_and_time(whole: bool) -> None:
     async with world() as w:
         asked = await w.execute("ask")
-        digest = asked["approval"]["shownDigest"]
+        digest = asked["approval"]["shown_digest"]
         shown = {"digest": digest, "whole": whole}
-        answer = await w.decide(asked["workflowId"], "approve", shown=shown, wait=True)
+        answer = await w.decide(asked["workflow_id"], "approve", shown=shown, wait=True)
         assert answer.json()["status"] == "success"
-        approval = await _approval(w, asked["workflowId"])
+        approval = await _approval(w, asked["workflow_id"])
         assert approval["shown"] == shown
         assert (approval["outcome"], approval["decided_by"]) == ("approved", "approver:noor")
         assert approval["decided_at"]
@@ -50,17 +50,17 @@ async def test_a_decision_with_another_digest_is_stale() -> None:
         asked = await w.execute("ask")
         shown = {"digest": "0" * 64, "whole": True}
         for decision in ("approve", "deny"):
-            answer = await w.decide(asked["workflowId"], decision, shown=shown)
+            answer = await w.decide(asked["workflow_id"], decision, shown=shown)
             assert answer.status_code == 409
             assert "review it again" in answer.json()["error"]["message"]
-        assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
+        assert (await w.workflow(asked["workflow_id"]))["status"] == "approval_required"
 
 
 async def test_an_invalid_digest_is_rejected() -> None:
     async with world() as w:
         asked = await w.execute("ask")
         shown = {"digest": "xyz", "whole": True}
-        answer = await w.decide(asked["workflowId"], "approve", shown=shown)
+        answer = await w.decide(asked["workflow_id"], "approve", shown=shown)
         assert answer.status_code == 422
 
 
@@ -70,16 +70,16 @@ async def test_an_incomplete_listing_can_be_denied_but_not_approved(
     monkeypatch.setattr(shown_calls, "MAX_CALLS", 0)
     async with world() as w:
         asked = await w.execute("ask")
-        assert not (await _approval(w, asked["workflowId"]))["complete"]
-        answer = await w.decide(asked["workflowId"], "approve")
+        assert not (await _approval(w, asked["workflow_id"]))["complete"]
+        answer = await w.decide(asked["workflow_id"], "approve")
         assert answer.status_code == 409
         assert "more calls than can be shown" in answer.json()["error"]["message"]
-        assert (await w.decide(asked["workflowId"], "deny")).status_code == 200
+        assert (await w.decide(asked["workflow_id"], "deny")).status_code == 200
 
 
 async def test_a_workflow_that_needed_no_approval_has_none() -> None:
     async with world() as w:
         done = await w.execute("return 1;")
-        for workflow_id in (done["workflowId"], uuid4()):
+        for workflow_id in (done["workflow_id"], uuid4()):
             answer = await w.http.get(f"/api/workflows/{workflow_id}/approval")
             assert answer.status_code == 404

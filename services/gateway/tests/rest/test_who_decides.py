@@ -27,14 +27,14 @@ async def test_without_the_key_a_decision_gets_401_with_the_remedy_and_changes_n
     async with world() as w:
         asked = await w.execute("ask")
         answer = await w.http.post(
-            _path(asked["workflowId"]), json={"decision": decision}, headers=shown
+            _path(asked["workflow_id"]), json={"decision": decision}, headers=shown
         )
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Bearer")
         error = answer.json()["error"]
         assert error["kind"] == "unauthorized"
         assert "pml approvals approve WORKFLOW" in error["message"]
-        assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
+        assert (await w.workflow(asked["workflow_id"]))["status"] == "approval_required"
         assert w.peers.runs == []
 
 
@@ -42,12 +42,12 @@ async def test_a_page_of_another_site_may_not_decide_even_with_the_key() -> None
     async with world() as w:
         asked = await w.execute("ask")
         answer = await w.http.post(
-            _path(asked["workflowId"]),
+            _path(asked["workflow_id"]),
             json={"decision": "approve"},
             headers={**APPROVER, "Origin": "http://127.0.0.1:3000"},
         )
         assert answer.status_code == 403
-        assert (await w.workflow(asked["workflowId"]))["status"] == "approval_required"
+        assert (await w.workflow(asked["workflow_id"]))["status"] == "approval_required"
 
 
 async def test_preflight_requests_get_no_permission() -> None:
@@ -67,7 +67,7 @@ async def test_the_key_does_not_change_the_principal_of_an_execution() -> None:
     async with world() as w:
         answer = await w.http.post("/api/execute", json={"code": "ask"}, headers=APPROVER)
         assert answer.json()["status"] == "approval_required"
-        view = await w.workflow(answer.json()["workflowId"])
+        view = await w.workflow(answer.json()["workflow_id"])
         assert view["principal"] == "mira"
         page = (await w.http.get("/api/approvals")).json()
         assert [one["principal"] for one in page["approvals"]] == ["mira"]
@@ -76,7 +76,7 @@ async def test_the_key_does_not_change_the_principal_of_an_execution() -> None:
 async def test_a_gateway_without_an_approver_accepts_no_decision() -> None:
     async with world(gateway_approver_key_sha256=None) as w:
         asked = await w.execute("ask")
-        answer = await w.decide(asked["workflowId"], "approve")
+        answer = await w.decide(asked["workflow_id"], "approve")
         assert answer.status_code == 401
         assert "PML_GATEWAY_APPROVER_KEY_SHA256" in answer.json()["error"]["message"]
 

@@ -39,10 +39,10 @@ from services.gateway.tests.support.steps import after
 
 TASKS: list[JsonObject] = [
     {"id": "read", "tool": "fs:read"},
-    {"id": "write", "tool": "fs:write", "dependsOn": ["read"]},
-    {"id": "look", "tool": "cap:fs:look", "dependsOn": ["read"]},
-    {"id": "again", "tool": "fs:read", "dependsOn": ["write", "look"]},
-    {"id": "last", "tool": "fs:read", "dependsOn": ["again"]},
+    {"id": "write", "tool": "fs:write", "depends_on": ["read"]},
+    {"id": "look", "tool": "cap:fs:look", "depends_on": ["read"]},
+    {"id": "again", "tool": "fs:read", "depends_on": ["write", "look"]},
+    {"id": "last", "tool": "fs:read", "depends_on": ["again"]},
 ]
 ARGUMENTS: dict[str, Argument] = {
     "path": ReferenceArgument(expression="t1.items[0].path", node_id="n1"),

@@ -10,10 +10,10 @@ from services.gateway.tests.support.builders import workflow
 CALLS: JsonObject = {
     "tasks": [
         {"id": "a", "tool": "fs:read", "arguments": {"path": "$INPUT[path]", "deep": [None, {}]}},
-        {"id": "b", "tool": "fs:read", "dependsOn": ["a"]},
+        {"id": "b", "tool": "fs:read", "depends_on": ["a"]},
     ]
 }
-READ: JsonObject = {"toolId": "fs:read", "defaultArgs": {"path": "/a"}}
+READ: JsonObject = {"tool_id": "fs:read", "default_args": {"path": "/a"}}
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ READ: JsonObject = {"toolId": "fs:read", "defaultArgs": {"path": "/a"}}
         ({"code": "return 1;"}, None),
         ({"capability": "fs:look"}, None),
         ({"dag": CALLS}, FromDag.model_validate({"dag": CALLS})),
-        ({"tool": {"toolId": "fs:read"}}, FromTool(tool_id="fs:read")),
+        ({"tool": {"tool_id": "fs:read"}}, FromTool(tool_id="fs:read")),
         ({"tool": READ}, FromTool(tool_id="fs:read", default_args={"path": "/a"})),
     ],
 )

@@ -93,7 +93,7 @@ async def test_an_analysis_holds_for_the_next_request_of_the_program() -> None:
         {"code": "return 2;"},
         {"intent": "another"},
         {"name": "fs:other"},
-        {"dryRun": True},
+        {"dry_run": True},
     ],
     ids=str,
 )

@@ -24,7 +24,7 @@ def test_every_source_becomes_a_program() -> None:
     assert program_of(ExecuteRequest(dag=DAG)) == (
         'const t1 = await mcp.call("fs:read", {});\nreturn { "a": t1 };\n'
     )
-    delegating = program_of(ExecuteRequest(tool=ToolSource(toolId="fs:read")))
+    delegating = program_of(ExecuteRequest(tool=ToolSource(tool_id="fs:read")))
     assert delegating == 'return await mcp.call("fs:read", args);\n'
     assert program_of(ExecuteRequest(intent="count")) is None
 
@@ -35,7 +35,7 @@ def test_every_source_becomes_a_program() -> None:
         (ExecuteRequest(code="return 1;"), "direct"),
         (ExecuteRequest(code="return 1;", intent="count", name="a:b", timeout=3600), "direct"),
         (ExecuteRequest(dag=DAG, name="a:b"), "direct"),
-        (ExecuteRequest(tool=ToolSource(toolId="fs:read"), name="a:b"), "direct"),
+        (ExecuteRequest(tool=ToolSource(tool_id="fs:read"), name="a:b"), "direct"),
         (ExecuteRequest(capability="a:b", args={"n": 1}), "by_name"),
         (ExecuteRequest(capability="a:b", intent="count"), "by_name"),
         (ExecuteRequest(intent="count"), "suggest"),
@@ -110,5 +110,5 @@ def test_a_response_has_only_the_fields_that_were_set() -> None:
     assert json.loads(answer.to_json()) == {
         "status": "success",
         "result": None,
-        "workflowId": str(found.workflow_id),
+        "workflow_id": str(found.workflow_id),
     }

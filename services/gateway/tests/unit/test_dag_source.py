@@ -22,7 +22,7 @@ from pml_gateway.domain.sources.dag_values import Reference, at, expression, pat
 
 
 def task(id_: str, *after: str, **arguments: JsonValue) -> DagTask:
-    return DagTask(id=id_, tool="fs:read", arguments=arguments, dependsOn=after)
+    return DagTask(id=id_, tool="fs:read", arguments=arguments, depends_on=after)
 
 
 def dag(*tasks: DagTask) -> Dag:
@@ -90,14 +90,14 @@ def test_what_is_no_dag_is_refused_with_the_task_and_the_reason(whole: Dag, why:
 
 
 def test_a_tool_is_called_with_its_defaults_under_what_the_caller_gives() -> None:
-    plain = ToolSource(toolId="temporal:start")
+    plain = ToolSource(tool_id="temporal:start")
     assert program_of_tool(plain) == 'return await mcp.call("temporal:start", args);\n'
-    deep = ToolSource(toolId="a:b", defaultArgs={"n": [1], "text": "$OUTPUT[x]"})
+    deep = ToolSource(tool_id="a:b", default_args={"n": [1], "text": "$OUTPUT[x]"})
     assert program_of_tool(deep) == (
         'return await mcp.call("a:b", { ...{ "n": [1], "text": "$OUTPUT[x]" }, ...args });\n'
     )
     with pytest.raises(InvalidRequest, match="__proto__"):
-        program_of_tool(ToolSource(toolId="a:b", defaultArgs={"__proto__": 1}))
+        program_of_tool(ToolSource(tool_id="a:b", default_args={"__proto__": 1}))
 
 
 @st.composite

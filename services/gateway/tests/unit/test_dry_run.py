@@ -40,7 +40,7 @@ MOCKS: list[tuple[dict[str, JsonValue] | None, tuple[JsonValue, ...]]] = [
 
 
 def dry_workflow(mocks: dict[str, JsonValue] | None = None) -> Workflow:
-    return workflow(ExecuteRequest(code=CODE, dryRun=True, dryRunMocks=mocks))
+    return workflow(ExecuteRequest(code=CODE, dry_run=True, dry_run_mocks=mocks))
 
 
 def dry_analysis(of: Workflow) -> ExecutionAnalyzed:
@@ -83,16 +83,16 @@ def test_the_answer_and_the_view_say_that_it_was_dry_and_which_calls_were_mocked
     ended, _ = after(running, run)
     answer = execute_response(ended, None)
     assert answer.dry_run
-    assert '"dryRun":true' in answer.to_json()
+    assert '"dry_run":true' in answer.to_json()
     assert [task.mocked for task in answer.tasks] == [True]
     assert view_of(ended).dry_run
     assert not view_of(workflow()).dry_run
-    assert "dryRun" not in execute_response(workflow(), None).to_json()
+    assert "dry_run" not in execute_response(workflow(), None).to_json()
 
 
 def test_the_hash_of_a_request_tells_dry_from_wet_and_one_mock_from_another() -> None:
     wet = ExecuteRequest(code=CODE)
-    named = ExecuteRequest(code=CODE, dryRun=True, dryRunMocks={"a:b": 1})
+    named = ExecuteRequest(code=CODE, dry_run=True, dry_run_mocks={"a:b": 1})
     hashes = {
         request_hash(each)
         for each in (wet, named, named.model_copy(update={"dry_run_mocks": None}))
@@ -103,14 +103,14 @@ def test_the_hash_of_a_request_tells_dry_from_wet_and_one_mock_from_another() ->
 
 
 def test_mocks_without_a_dry_run_are_a_mistake() -> None:
-    with pytest.raises(InvalidRequest, match="dryRunMocks") as refused:
-        mode_of(ExecuteRequest(code=CODE, dryRunMocks={}), 60)
-    assert refused.value.field == "dryRunMocks"
+    with pytest.raises(InvalidRequest, match="dry_run_mocks") as refused:
+        mode_of(ExecuteRequest(code=CODE, dry_run_mocks={}), 60)
+    assert refused.value.field == "dry_run_mocks"
 
 
 def test_a_mock_is_for_a_tool_by_its_id() -> None:
     with pytest.raises(ValidationError):
-        ExecuteRequest(code=CODE, dryRun=True, dryRunMocks={"write": 1})
+        ExecuteRequest(code=CODE, dry_run=True, dry_run_mocks={"write": 1})
 
 
 def under_a_dry_grant(tool: ToolDefinition) -> CallTool:

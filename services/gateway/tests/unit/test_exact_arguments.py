@@ -17,8 +17,11 @@ LARGE = 2**53
     [
         ({"code": "return 1;", "args": {"a": [{"id": LARGE}]}}, "args.a.0.id"),
         ({"code": "return 1;", "context": {"id": -LARGE}}, "context.id"),
-        ({"code": "return 1;", "dryRun": True, "dryRunMocks": {"fs:read": LARGE}}, "dryRunMocks"),
-        ({"tool": {"toolId": "fs:read", "defaultArgs": {"id": LARGE}}}, "tool.defaultArgs.id"),
+        (
+            {"code": "return 1;", "dry_run": True, "dry_run_mocks": {"fs:read": LARGE}},
+            "dry_run_mocks",
+        ),
+        ({"tool": {"tool_id": "fs:read", "default_args": {"id": LARGE}}}, "tool.default_args.id"),
         (
             {"dag": {"tasks": [{"id": "a", "tool": "fs:read", "arguments": {"id": LARGE}}]}},
             "dag.tasks.0.arguments.id",

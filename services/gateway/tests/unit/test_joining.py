@@ -52,7 +52,7 @@ def test_a_call_is_the_same_whatever_its_intent_and_its_time() -> None:
         {"args": {"path": "/b"}},
         {"name": "fs:look"},
         {"name": "fs:look", "update": True},
-        {"dryRun": True},
+        {"dry_run": True},
     ],
 )
 def test_another_program_with_other_arguments_or_effects_is_another_call(
@@ -73,7 +73,7 @@ def test_only_what_may_need_a_person_is_looked_for() -> None:
     assert not may_join(stepped("deny"))
     assert not may_join(after(NEW, NotAnalyzed(rejected(NEW), AT))[0])
     assert not may_join(replace(stepped("ask"), call_digest=None))
-    assert not may_join(workflow(ExecuteRequest.model_validate({**CALL, "dryRun": True})))
+    assert not may_join(workflow(ExecuteRequest.model_validate({**CALL, "dry_run": True})))
 
 
 def test_what_may_park_is_looked_for() -> None:

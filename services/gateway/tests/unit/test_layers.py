@@ -141,7 +141,7 @@ def test_an_argument_that_nobody_can_tell_is_shown_as_it_is_written(argument: Ar
 
 def test_of_a_wide_layer_a_few_are_named() -> None:
     wide = [{"id": f"r{n}\x1b" if n == 2 else f"r{n}", "tool": "fs:read"} for n in range(5)]
-    write = {"id": "w", "tool": "fs:write", "dependsOn": [task["id"] for task in wide]}
+    write = {"id": "w", "tool": "fs:write", "depends_on": [task["id"] for task in wide]}
     new = workflow(request=requested(dag={"tasks": [*wide, write]}))
     nodes = tuple(
         TaskNode(id=f"n{n}", tool="fs:write" if n == 6 else "fs:read", line=n, column=1)
@@ -160,7 +160,7 @@ def test_of_a_wide_layer_a_few_are_named() -> None:
     "source",
     [
         {"code": "return 1;"},
-        {"tool": {"toolId": "fs:read"}},
+        {"tool": {"tool_id": "fs:read"}},
         {"capability": "fs:look"},
         {"intent": "read"},
     ],

@@ -79,6 +79,13 @@ def test_a_pending_approval_of_a_tool_shows_its_calls_with_their_arguments() -> 
     assert 'fs:write(path = "/x", mode = computed when it runs)\nand 2 more calls' in text
 
 
+def test_the_fields_of_a_pending_approval_have_their_public_names() -> None:
+    content = execute_result(WAITING)["structuredContent"]
+    assert isinstance(content, dict)
+    assert isinstance(content["approval"], dict)
+    assert {"shownDigest", "wholeAt", "expiresAt"} <= set(content["approval"])
+
+
 def test_a_pending_approval_is_not_an_error() -> None:
     result = execute_result(WAITING)
     assert result["isError"] is False

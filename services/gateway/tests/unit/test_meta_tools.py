@@ -63,7 +63,7 @@ def test_every_field_of_a_request_is_described() -> None:
         {"intent": "x", "limit": 0},
         {"intent": "x", "limit": 101},
         {"intent": "x", "offset": -1},
-        {"intent": "x", "filter": {"minScore": 1.1}},
+        {"intent": "x", "filter": {"min_score": 1.1}},
         {"intent": "x", "filter": {"type": "cat"}},
         {"intent": "x", "more": 1},
     ],
@@ -89,9 +89,9 @@ def test_schema_and_model_reject_the_same_searches(arguments: dict[str, Any]) ->
         {"dag": {}},
         {"dag": {"tasks": []}},
         {"dag": {"tasks": [{"id": "a", "tool": "no colon"}]}},
-        {"dag": {"tasks": [{"id": "a", "tool": "fs:read", "dependsOn": ["b c"]}]}},
-        {"tool": {"defaultArgs": {}}},
-        {"code": "1", "dryRunMocks": []},
+        {"dag": {"tasks": [{"id": "a", "tool": "fs:read", "depends_on": ["b c"]}]}},
+        {"tool": {"default_args": {}}},
+        {"code": "1", "dry_run_mocks": []},
     ],
 )
 def test_schema_and_model_reject_the_same_executions(arguments: dict[str, Any]) -> None:
@@ -111,13 +111,13 @@ def test_schema_and_model_reject_the_same_executions(arguments: dict[str, Any]) 
             "dag": {
                 "tasks": [
                     {"id": "a", "tool": "fs:read"},
-                    {"id": "b", "tool": "fs:read", "arguments": {"p": 1}, "dependsOn": ["a"]},
+                    {"id": "b", "tool": "fs:read", "arguments": {"p": 1}, "depends_on": ["a"]},
                 ]
             },
             "per_layer_validation": True,
         },
-        {"tool": {"toolId": "fs:read", "defaultArgs": {"a": [1]}}},
-        {"code": "1", "dryRun": True, "dryRunMocks": {"fs:read": [1, {"a": None}]}},
+        {"tool": {"tool_id": "fs:read", "default_args": {"a": [1]}}},
+        {"code": "1", "dry_run": True, "dry_run_mocks": {"fs:read": [1, {"a": None}]}},
     ],
 )
 def test_schema_and_model_accept_the_same_executions(arguments: dict[str, Any]) -> None:
@@ -129,7 +129,7 @@ def test_a_search_becomes_a_query_of_its_caller() -> None:
     caller = Caller(SCOPE, "ada")
     arguments = {
         "intent": "x",
-        "filter": {"type": "tool", "minScore": 0.5},
+        "filter": {"type": "tool", "min_score": 0.5},
         "limit": 2,
         "offset": 4,
     }

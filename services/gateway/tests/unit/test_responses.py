@@ -47,15 +47,15 @@ def response_of(of: Workflow, name: str | None = None) -> dict[str, object]:
 def test_an_unfinished_workflow_is_running() -> None:
     answer = response_of(NEW)
     way_on = cast(Json, answer.pop("next"))
-    assert answer == {"status": "running", "workflowId": str(NEW.workflow_id)}
+    assert answer == {"status": "running", "workflow_id": str(NEW.workflow_id)}
     assert way_on.keys() == {"message", "call"}
     assert way_on["call"] == {"tool": "pml_get_task_result", "arguments": RESULT}
     assert response_of(RUNNING, "fs:look") == {
         "status": "running",
-        "workflowId": str(NEW.workflow_id),
+        "workflow_id": str(NEW.workflow_id),
         "next": way_on,
-        "capabilityId": str(analyzed(NEW).capability.capability_id),
-        "capabilityName": "fs:look",
+        "capability_id": str(analyzed(NEW).capability.capability_id),
+        "capability_name": "fs:look",
     }
 
 
@@ -128,12 +128,12 @@ def test_a_pending_approval_tells_what_would_run_and_why() -> None:
         "reasons",
         "tools",
         "calls",
-        "moreCalls",
-        "shownDigest",
-        "wholeAt",
+        "more_calls",
+        "shown_digest",
+        "whole_at",
         "begun",
         "layer",
-        "expiresAt",
+        "expires_at",
     }
 
 
@@ -190,7 +190,7 @@ def test_what_a_program_wrote_to_its_console_is_in_every_answer_after_its_run() 
             run.model_copy(update={"logs": written, "logs_omitted": 2}),
         )
         answer = response_of(ended)
-        assert (answer["logs"], answer["logsOmitted"]) == (expected, 2)
+        assert (answer["logs"], answer["logs_omitted"]) == (expected, 2)
         assert (view_of(ended).logs, view_of(ended).logs_omitted) == (written, 2)
     silent = response_of(after(Analyzed(analyzed(NEW), AT), finished(NEW)))
-    assert not {"logs", "logsOmitted"} & silent.keys()
+    assert not {"logs", "logs_omitted"} & silent.keys()

@@ -66,7 +66,7 @@ NOW = CurrentState(Policy(), TOOLS.get, {})
         ({}, "memoize", True),
         ({}, "persistent", True),
         ({}, "none", False),
-        ({"dryRun": True}, "memoize", False),
+        ({"dry_run": True}, "memoize", False),
         ({"idempotency_key": "k"}, "memoize", False),
     ],
 )

@@ -95,7 +95,7 @@ async def test_nobody_waits_for_a_server_that_failed_nor_for_ever(code: str | No
 
 async def test_a_request_that_is_not_accepted_is_not_held_up() -> None:
     request = ExecuteRequest.model_validate(
-        {"dag": {"tasks": [{"id": "a", "tool": "fs:read", "dependsOn": ["a"]}]}}
+        {"dag": {"tasks": [{"id": "a", "tool": "fs:read", "depends_on": ["a"]}]}}
     )
     coming = FakeServers(stands={"fs": COMING})
     await asyncio.wait_for(wait_until_announced(request, coming, 60), 5)

@@ -19,7 +19,7 @@ from services.registry.tests.support.builders import (
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
 
-TASK: JsonObject = {"id": "a", "tool": "fs:read", "arguments": {"path": "a\x00b"}, "dependsOn": []}
+TASK: JsonObject = {"id": "a", "tool": "fs:read", "arguments": {"path": "a\x00b"}, "depends_on": []}
 DAG = FromDag(dag={"tasks": [TASK]})
 TOOL = FromTool(tool_id="fs:read", default_args={"path": "a\x00b"})
 STRANGER = Viewer(ELSEWHERE, "agent-9")

@@ -52,15 +52,15 @@ def show_answer(out: Output, answer: Json) -> int:
         case "suggestions":
             readable = ["[yellow]suggestions[/]: `--json` shows them in full"]
         case _:
-            readable = [f"still running: pml trace {answer['workflowId']}"]
-    readable[:0] = console_lines(answer, "logsOmitted")
+            readable = [f"still running: pml trace {answer['workflow_id']}"]
+    readable[:0] = console_lines(answer, "logs_omitted")
     if answer.get("cached"):
         readable.insert(
             0, "[yellow]cached[/]: nothing ran; this is the result of the workflow named below"
         )
     if answer.get("joined"):
         readable.insert(0, "[yellow]joined[/] the workflow of an earlier, equal call")
-    if answer.get("dryRun"):
+    if answer.get("dry_run"):
         readable.insert(0, _dry_run_line(answer))
     for found in cast(list[Json], answer.get("warnings") or []):
         readable += _diagnostic(found)
@@ -77,9 +77,9 @@ def _dry_run_line(answer: Json) -> str:
 
 
 def _workflow_line(answer: Json) -> str:
-    name = answer.get("capabilityName") or answer.get("capabilityId")
+    name = answer.get("capability_name") or answer.get("capability_id")
     prefix = f"{escape(str(name))} · " if name else ""
-    return f"[dim]{prefix}workflow {answer.get('workflowId')}[/]"
+    return f"[dim]{prefix}workflow {answer.get('workflow_id')}[/]"
 
 
 def _pretty(value: object) -> str:
@@ -119,15 +119,15 @@ def _approval(answer: Json) -> list[str]:
     lines += [f"  {escape(str(reason))}" for reason in cast(list[str], asked.get("reasons") or [])]
     lines += layer_lines(asked)
     lines += call_lines(asked)
-    if asked.get("moreCalls"):
+    if asked.get("more_calls"):
         lines.append(
-            f"  {asked['moreCalls']} more calls: pml approvals show {answer['workflowId']}"
+            f"  {asked['more_calls']} more calls: pml approvals show {answer['workflow_id']}"
         )
-    lines.append(f"until {escape(str(asked.get('expiresAt')))}, review and decide with one of")
-    lines.append(f"  [bold]pml approvals show {answer['workflowId']}[/]")
+    lines.append(f"until {escape(str(asked.get('expires_at')))}, review and decide with one of")
+    lines.append(f"  [bold]pml approvals show {answer['workflow_id']}[/]")
     which = escape(f" --approval {asked.get('id')}") if begun else ""
     lines += [
-        f"  [bold]pml approvals {word} {answer['workflowId']}{which}[/]"
+        f"  [bold]pml approvals {word} {answer['workflow_id']}{which}[/]"
         for word in (DECISIONS_ON_LAYERS if asked.get("layer") else DECISIONS_ON_CALLS)
     ]
     return lines

@@ -34,7 +34,7 @@ def provision(out: Output, url: str, plan: Plan) -> int:
     data = {
         "replicas": plan.wanted.replicas,
         "storage": plan.wanted.storage,
-        "dryRun": plan.dry_run,
+        "dry_run": plan.dry_run,
         "provisioned": [asdict(each) for each in done],
     }
     out.show(data, *_lines(done, dry_run=plan.dry_run))

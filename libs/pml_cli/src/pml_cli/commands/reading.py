@@ -177,7 +177,7 @@ def dag(client: Client, out: Output, workflow: str) -> None:
     drawn = cast(Json, answer.get("dag") or {"tasks": []})
     table = Table("task", "tool", "waits for", "arguments", box=None)
     for task in cast(list[Json], drawn["tasks"]):
-        waits = ", ".join(cast(list[str], task["dependsOn"]))
+        waits = ", ".join(cast(list[str], task["depends_on"]))
         given = short(task["arguments"], 70)
         table.add_row(*map(escape, (str(task["id"]), str(task["tool"]), waits, given)))
     failed = ", ".join(cast(list[str], answer["left_out"]))

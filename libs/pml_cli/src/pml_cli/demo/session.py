@@ -26,16 +26,16 @@ class PendingApproval(BaseModel):
 
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
-    expires_at: AwareDatetime = Field(validation_alias=AliasChoices("expiresAt", "expires_at"))
+    expires_at: AwareDatetime = Field(validation_alias=AliasChoices("expires_at", "expires_at"))
 
 
 class Answer(BaseModel):
     """An execute response."""
 
     status: Literal["success", "error", "approval_required", "suggestions", "running"]
-    workflow_id: UUID = Field(validation_alias="workflowId")
-    capability_id: UUID | None = Field(default=None, validation_alias="capabilityId")
-    capability_name: str | None = Field(default=None, validation_alias="capabilityName")
+    workflow_id: UUID = Field(validation_alias="workflow_id")
+    capability_id: UUID | None = Field(default=None, validation_alias="capability_id")
+    capability_name: str | None = Field(default=None, validation_alias="capability_name")
     result: JsonValue = None
     approval: PendingApproval | None = None
     error: WorkflowError | None = None

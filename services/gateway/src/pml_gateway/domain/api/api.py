@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     AwareDatetime,
     Field,
     JsonValue,
@@ -89,7 +90,7 @@ class ExecuteRequest(Request):
     )
     tool: ToolSource | None = Field(
         default=None,
-        description="One tool instead of code: called with defaultArgs, overridden by args.",
+        description="One tool instead of code: called with default_args, overridden by args.",
     )
     capability: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = Field(
         default=None, description="Name or id of a capability to run instead of code."
@@ -121,13 +122,13 @@ class ExecuteRequest(Request):
     )
     dry_run: bool = Field(
         default=False,
-        alias="dryRun",
+        validation_alias=AliasChoices("dry_run", "dryRun"),
         description="Try the program: tools that are not marked read-only are mocked and need no "
         "approval; nothing is learned.",
     )
     dry_run_mocks: dict[ToolId, JsonValue] | None = Field(
         default=None,
-        alias="dryRunMocks",
+        validation_alias=AliasChoices("dry_run_mocks", "dryRunMocks"),
         description="Results of mocked tools, by `server:tool`: a value, or a list of values for "
         "successive calls. By default {success: true, mocked: true}.",
     )
@@ -174,7 +175,7 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
     if request.timeout is not None and request.timeout > max_timeout_s:
         raise InvalidRequest("timeout", f"is more than the maximum of {max_timeout_s:g} seconds")
     if request.dry_run_mocks is not None and not request.dry_run:
-        raise InvalidRequest("dryRunMocks", "is for a dry run: set dryRun, too")
+        raise InvalidRequest("dry_run_mocks", "is for a dry run: set dry_run, too")
     if request.per_layer_validation and request.dag is None:
         raise InvalidRequest("per_layer_validation", _NO_LAYERS)
     source = _source_of(request)
@@ -249,19 +250,19 @@ class LayerAsked(Contract):
 class ApprovalAsked(Contract):
     """A pending approval: what would run, and why a person must approve; `tools` are those that
     need approval. `begun`: the run is parked, at calls or, with `layer`, between two layers. Long
-    texts in `calls` are truncated and `moreCalls` calls omitted; `wholeAt` is the path of the
+    texts in `calls` are truncated and `more_calls` calls omitted; `whole_at` is the path of the
     whole."""
 
     id: UUID
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
     calls: tuple[ShownCall, ...]
-    more_calls: int = Field(default=0, serialization_alias="moreCalls")
-    shown_digest: str = Field(serialization_alias="shownDigest")
-    whole_at: str = Field(serialization_alias="wholeAt")
+    more_calls: int = 0
+    shown_digest: str
+    whole_at: str
     begun: bool = False
     layer: LayerAsked | None = None
-    expires_at: AwareDatetime = Field(serialization_alias="expiresAt")
+    expires_at: AwareDatetime
 
 
 class TaskAnswer(Contract):
@@ -289,7 +290,7 @@ class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
     result is that of an earlier workflow with the same capability and arguments. `degraded`:
     suggestions were found by words alone. `logs` are the last lines of the program's console, after
-    `logsOmitted` others. `notices` say what the caller should change: a former name of the
+    `logs_omitted` others. `notices` say what the caller should change: a former name of the
     capability, a yanked version; `warnings` are what the analysis doubts in the program. `next` is
     the way on to the result where the workflow has not ended. `task` is the one whose result was
     asked for; `page` is in place of a result that was asked for in parts. `joined`: the workflow is
@@ -299,15 +300,15 @@ class ExecuteResponse(Contract):
     result: JsonValue = None
     suggestions: tuple[DiscoveryHit, ...] = ()
     degraded: bool = False
-    capability_id: UUID | None = Field(default=None, serialization_alias="capabilityId")
-    capability_name: str | None = Field(default=None, serialization_alias="capabilityName")
-    workflow_id: UUID | None = Field(default=None, serialization_alias="workflowId")
-    dry_run: bool = Field(default=False, serialization_alias="dryRun")
+    capability_id: UUID | None = None
+    capability_name: str | None = None
+    workflow_id: UUID | None = None
+    dry_run: bool = False
     cached: bool = False
     joined: bool = False
     tasks: tuple[TaskAnswer, ...] = ()
     logs: tuple[LogLine, ...] = ()
-    logs_omitted: int = Field(default=0, serialization_alias="logsOmitted")
+    logs_omitted: int = 0
     error: WorkflowError | None = None
     approval: ApprovalAsked | None = None
     notices: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ def require_exact_integers(request: ExecuteRequest) -> None:
     was sent."""
     given: JsonObject = {"args": request.args, "context": request.context}
     if request.dry_run_mocks is not None:
-        given["dryRunMocks"] = cast(JsonValue, request.dry_run_mocks)
+        given["dry_run_mocks"] = cast(JsonValue, request.dry_run_mocks)
     if request.dag is not None or request.tool is not None:
         given |= request.model_dump(mode="json", include={"dag", "tool"}, exclude_none=True)
     found = inexact_integer(given)

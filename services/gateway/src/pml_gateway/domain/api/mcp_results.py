@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from pydantic import JsonValue
+from pydantic import JsonValue, alias_generators
 
 from pml_common.contracts.dns import RecordPage, RecordSummary
 from pml_common.contracts.error import WorkflowError
@@ -23,6 +23,15 @@ from pml_gateway.domain.tool_calls.tool_result import (
 )
 
 _LINES_SAID: Final = 20
+
+_MCP_NAMES: Final = {
+    name: alias_generators.to_camel(name)
+    for name in (
+        *("capability_id", "capability_name", "dry_run", "logs_omitted", "workflow_id"),
+        *("expires_at", "more_calls", "shown_digest", "whole_at"),
+    )
+}
+"""Fields of responses and approvals whose names are in camel case over MCP."""
 
 
 def execute_result(response: ExecuteResponse) -> JsonObject:
@@ -88,7 +97,15 @@ def _capability(record: RecordSummary) -> JsonObject:
 
 
 def _whole(response: ExecuteResponse) -> JsonObject:
-    return response.model_dump(mode="json", by_alias=True, include=response.model_fields_set)
+    whole = response.model_dump(mode="json", by_alias=True, include=response.model_fields_set)
+    approval = whole.get("approval")
+    if approval is not None:
+        whole["approval"] = _in_camel_case(approval)
+    return _in_camel_case(whole)
+
+
+def _in_camel_case(fields: JsonObject) -> JsonObject:
+    return {_MCP_NAMES.get(name, name): value for name, value in fields.items()}
 
 
 def _reason(response: ExecuteResponse) -> str:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import InvalidRequest
@@ -29,9 +29,7 @@ ToolId = Annotated[str, StringConstraints(pattern=r"^[^:]+:.+$", max_length=256)
 
 
 class _Source(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class DagTask(_Source):
@@ -46,7 +44,9 @@ class DagTask(_Source):
         "like that, or with `$$`, is escaped by one more `$`.",
     )
     depends_on: tuple[TaskId, ...] = Field(
-        default=(), alias="dependsOn", description="Ids of the tasks that must end before."
+        default=(),
+        validation_alias=AliasChoices("depends_on", "dependsOn"),
+        description="Ids of the tasks that must end before.",
     )
 
 
@@ -59,8 +59,12 @@ class Dag(_Source):
 class ToolSource(_Source):
     """One call of one tool; the caller's arguments override `default_args`."""
 
-    tool_id: ToolId = Field(alias="toolId", description="server:tool")
-    default_args: JsonObject = Field(default_factory=dict, alias="defaultArgs")
+    tool_id: ToolId = Field(
+        validation_alias=AliasChoices("tool_id", "toolId"), description="server:tool"
+    )
+    default_args: JsonObject = Field(
+        default_factory=dict, validation_alias=AliasChoices("default_args", "defaultArgs")
+    )
 
 
 def program_of_tool(source: ToolSource) -> str:

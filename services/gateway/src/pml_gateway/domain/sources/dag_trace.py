@@ -94,7 +94,7 @@ def _task(
         id=made.id,
         tool=made.call.tool,
         arguments=given,
-        dependsOn=tuple(one.id for one in _nearest(ended)),
+        depends_on=tuple(one.id for one in _nearest(ended)),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 from uuid import UUID
 
 from mcp_types import Tool, ToolAnnotations
-from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, StringConstraints, ValidationError
 
 from pml_common.contracts.dns import Cursor, Glob, QueryRecords
 from pml_common.contracts.registry import Discover
@@ -163,7 +163,9 @@ class DiscoverFilter(Request):
     """Restricts the results of `pml_discover`."""
 
     type: Literal["tool", "capability", "all"] = "all"
-    min_score: float = Field(default=0, ge=0, le=1, alias="minScore")
+    min_score: float = Field(
+        default=0, ge=0, le=1, validation_alias=AliasChoices("min_score", "minScore")
+    )
 
 
 class DiscoverArguments(Request):

@@ -29,13 +29,6 @@ PROGRAMS = {
         [4, True],
         {"api:a": 1, "api:b": 1, "fs:write": 2, "mail:send": 1},
     ),
-    "left behind": (
-        """const first = await __pml.at("n2", mcp.api.a)({ now: Date.now() });
-        __pml.at("n1", mcp.fs.write)({ path: "/evil" });
-        return first !== null;""",
-        True,
-        {"api:a": 1, "fs:write": 1},
-    ),
 }
 
 

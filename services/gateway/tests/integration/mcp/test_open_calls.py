@@ -59,13 +59,6 @@ async def test_an_execution_with_a_time_limit_of_its_own_is_waited_for(
     assert (side.answer_by, side.report) == (None, None)
 
 
-async def test_a_time_limit_of_the_request_is_waited_for(mcp: ServedEndpoint, mode: str) -> None:
-    async with mcp.client(mode) as client:
-        await client.call_tool("pml_execute", {"code": "x", "timeout": 90})
-    (side,) = mcp.agent.sides
-    assert side.answer_within_s is None
-
-
 async def test_progress_grows_with_each_notification_and_tells_of_the_calls_reached(
     mcp: ServedEndpoint, mode: str
 ) -> None:

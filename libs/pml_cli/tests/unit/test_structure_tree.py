@@ -195,7 +195,7 @@ def test_no_text_makes_a_line_too_wide_or_two(text: str, width: int) -> None:
         (DynamicCall(expression=text, **AT),),
         width,
     )
-    assert 6 <= len(lines) <= 8
+    assert 5 <= len(lines) <= 8  # `false` as a text joins the branch that is not taken
     for line in lines:
         assert line.isprintable()
         assert cell_len(line) <= width

@@ -6,6 +6,7 @@ from typing import cast
 from uuid import UUID
 
 from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.trace import LogLine, TaskResult
 from pml_gateway.domain.api.next_step import until_approved
 from pml_gateway.domain.api.responses import approval_asked, execute_response, tasks_of
@@ -57,6 +58,13 @@ def test_an_unfinished_workflow_is_running() -> None:
         "capability_id": str(analyzed(NEW).capability.capability_id),
         "capability_name": "fs:look",
     }
+
+
+def test_what_the_analysis_doubts_is_part_of_the_answer() -> None:
+    doubt = Diagnostic(severity="warning", message="main() is not awaited", line=1, column=1)
+    analysis = analyzed(NEW).model_copy(update={"diagnostics": (doubt,)})
+    (shown,) = cast(list[Json], response_of(after(Analyzed(analysis, AT)))["warnings"])
+    assert (shown["severity"], shown["message"]) == ("warning", "main() is not awaited")
 
 
 def test_a_pending_approval_says_how_the_agent_and_the_person_go_on() -> None:

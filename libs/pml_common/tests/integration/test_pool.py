@@ -171,7 +171,8 @@ async def test_connections_ended_under_load_are_outages_only(
         outside = await asyncpg.connect(postgres_dsn)
         await outside.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() "
+            "AND backend_type = 'client backend'"
         )
         await outside.close()
 

@@ -52,7 +52,8 @@ async def _end_connections(dsn: str) -> None:
     try:
         await outside.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() "
+            "AND backend_type = 'client backend'"
         )
     except (OSError, asyncpg.PostgresError):
         return

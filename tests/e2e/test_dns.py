@@ -237,11 +237,11 @@ async def test_a_program_is_saved_with_its_literals_made_parameters(harness: Sta
         assert answer["status"] == "success", answer
         ids.append(str(answer["capability_id"]))
 
-    async def listed() -> bool:
-        found = await harness.http.get(f"/api/capabilities/{ids[1]}")
-        return found.status_code == 200 and found.json()["usage"]["success_count"] > 0
+    async def learned() -> bool:
+        found = [await harness.http.get(f"/api/capabilities/{each}") for each in ids]
+        return all(one.is_success and one.json()["usage"]["success_count"] for one in found)
 
-    await eventually(listed, within=30.0)
+    await eventually(learned, within=30.0)
     program = (
         f"return await mcp.learn.save({{ name: 'dnsv:peek', capability: '{ids[0]}', lift: true }});"
     )

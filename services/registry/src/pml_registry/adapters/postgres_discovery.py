@@ -52,6 +52,7 @@ class PostgresCandidateStore(CandidateStore):
             _SQL[_WEIGH[kind]],
             *scope_columns(viewer.scope),
             [each.id for each in near],
+            [each.cosine if len(parts) == 1 else None for each in near],
             terms,
             [number for number, _ in asked],
             [term for _, term in asked],
@@ -59,7 +60,6 @@ class PostgresCandidateStore(CandidateStore):
             TERM_CANDIDATES,
             embedded.model,
             [number for vector in embedded.vectors for number in vector],
-            [each.cosine if len(parts) == 1 else None for each in near],
             *who,
         )
         return [_candidate(kind, row, terms) for row in rows]

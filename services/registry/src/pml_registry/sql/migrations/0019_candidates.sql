@@ -1,5 +1,5 @@
--- A candidate is read with few look-ups: whether it is found stands in its own row, and its ids by
--- words come from a function, whose plan is kept.
+-- A candidate is read with few look-ups: whether it is found stands in its own row, and candidates
+-- come from one function, whose plan is kept.
 
 -- Owners of private records that have the behaviour as their latest version: found by them alone.
 -- null: found by everyone in the scope, since another record has it so; empty: no record has.
@@ -64,31 +64,40 @@ CREATE TRIGGER record_found AFTER UPDATE OF latest, visibility, owner ON capabil
 
 UPDATE workflow_pattern SET found_by = finders(org, project, pattern_id);
 
--- Ids of those that share most words with each part, and the part's limit of them at most: terms
--- are distinct; numbers (from 1) and of_parts say which part has which term; of a term the heaviest
--- are read, at_most of them.
-CREATE FUNCTION worded(
-    of_org text, of_project text, of_kind text, terms text[], numbers integer[], of_parts text[],
-    limits integer[], at_most integer
+-- The nearest, and those that share most words with each part (the part's limit of them at most):
+-- their cosines with the parts, 0 without a vector of the model. terms are distinct; numbers (from 1)
+-- and of_parts say which part has which term; of a term the heaviest are read, at_most of them.
+-- vectors are the parts', one after the other; known are cosines of the nearest, or nulls.
+CREATE FUNCTION search_candidates(
+    of_org text, of_project text, of_kind text, nearest text[], known double precision[],
+    terms text[], numbers integer[], of_parts text[], limits integer[], at_most integer,
+    of_model text, vectors real[]
 )
-RETURNS text[]
-LANGUAGE plpgsql STABLE
+RETURNS TABLE (id text, cosines double precision[])
+LANGUAGE plpgsql STABLE ROWS 100
 SET plan_cache_mode = 'force_generic_plan'
 AS $$
+DECLARE
+    dimension integer := cardinality(vectors) / cardinality(limits);
+    asked vector[] := ARRAY(
+        SELECT vectors[(part - 1) * dimension + 1 : part * dimension]::vector
+        FROM generate_series(1, cardinality(limits)) AS part
+        ORDER BY part
+    );
 BEGIN
-    RETURN ARRAY(
-        WITH posting AS MATERIALIZED (
-            SELECT asked.term, heaviest.id, heaviest.weight
-            FROM unnest(terms) AS asked (term)
-            CROSS JOIN LATERAL (
-                SELECT found.id, found.weight
-                FROM search_term found
-                WHERE found.org = of_org AND found.project = of_project AND found.kind = of_kind
-                    AND found.term = asked.term
-                ORDER BY found.weight DESC, found.id DESC
-                LIMIT at_most
-            ) AS heaviest
-        )
+    RETURN QUERY
+    WITH posting AS MATERIALIZED (
+        SELECT asked_term.term, heaviest.id, heaviest.weight
+        FROM unnest(terms) AS asked_term (term)
+        CROSS JOIN LATERAL (
+            SELECT found.id, found.weight
+            FROM search_term found
+            WHERE found.org = of_org AND found.project = of_project AND found.kind = of_kind
+                AND found.term = asked_term.term
+            ORDER BY found.weight DESC, found.id DESC
+            LIMIT at_most
+        ) AS heaviest
+    ), worded AS (
         SELECT best.id
         FROM unnest(limits) WITH ORDINALITY AS part (wanted, number)
         CROSS JOIN LATERAL (
@@ -100,6 +109,34 @@ BEGIN
             ORDER BY sum(posting.weight) DESC, posting.id
             LIMIT part.wanted
         ) AS best
-    );
+    ), candidate AS (
+        SELECT either.id, max(either.cosine) AS cosine
+        FROM (
+            SELECT * FROM unnest(nearest, known)
+            UNION ALL
+            SELECT worded.id, NULL FROM worded
+        ) AS either (id, cosine)
+        GROUP BY either.id
+    )
+    SELECT
+        candidate.id,
+        CASE
+            WHEN candidate.cosine IS NOT NULL THEN ARRAY[candidate.cosine]
+            ELSE coalesce(
+                (
+                    SELECT ARRAY(
+                        SELECT 1 - (stored.embedding <=> part.vector)
+                        FROM unnest(asked) WITH ORDINALITY AS part (vector, place)
+                        ORDER BY part.place
+                    )
+                    FROM search_vector stored
+                    WHERE stored.org = of_org AND stored.project = of_project
+                        AND stored.kind = of_kind AND stored.id = candidate.id
+                        AND stored.model = of_model
+                ),
+                array_fill(0.0::double precision, ARRAY[cardinality(limits)])
+            )
+        END
+    FROM candidate;
 END
 $$;

@@ -1,56 +1,17 @@
 -- name: weigh-tools
--- $3 ids of the nearest, $4 distinct terms, $5 and $6 the parts' numbers (from 1) and terms, $7 the
--- number of candidates of each part by words, $8 how many of a term are read, the heaviest; $9 the
--- model, $10 the parts' vectors, one after the other; $11 cosines of the nearest, where
--- known.
-WITH candidate AS MATERIALIZED (
-    SELECT id, max(cosine) AS cosine
-    FROM (
-        SELECT * FROM unnest($3::text[], $11::double precision[])
-        UNION ALL
-        SELECT unnest(worded($1, $2, 'tool', $4, $5, $6, $7, $8)), NULL
-    ) AS either (id, cosine)
-    GROUP BY id
-),
-asked AS MATERIALIZED (
-    SELECT array_agg(
-        ($10::real[])[
-            (part - 1) * cardinality($10) / cardinality($7) + 1
-            : part * cardinality($10) / cardinality($7)
-        ]::vector
-        ORDER BY part
-    ) AS vectors
-    FROM generate_series(1, cardinality($7)) AS part
-)
+-- $3 to $11: arguments of the function; $5 are the distinct terms, whose weights are returned.
 SELECT
-    tool.tool_id AS id, tool.server,
-    CASE
-        WHEN candidate.cosine IS NOT NULL THEN ARRAY[candidate.cosine]
-        ELSE coalesce(
-            (
-                SELECT ARRAY(
-                    SELECT 1 - (stored.embedding <=> part.vector)
-                    FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
-                    ORDER BY part.place
-                )
-                FROM search_vector stored
-                WHERE stored.org = $1 AND stored.project = $2 AND stored.kind = 'tool'
-                    AND stored.id = candidate.id AND stored.model = $9
-            ),
-            array_fill(0.0::double precision, ARRAY[cardinality($7)])
-        )
-    END AS cosines,
+    candidate.id, tool.server, candidate.cosines,
     CASE
         WHEN tool.terms IS NULL THEN ARRAY(
             SELECT weighed.weight
-            FROM unnest($4) WITH ORDINALITY AS wanted (term, place)
+            FROM unnest($5::text[]) WITH ORDINALITY AS wanted (term, place)
             LEFT JOIN weighed_terms(NULL, tool.document) AS weighed USING (term)
             ORDER BY wanted.place
         )
-        ELSE ARRAY(SELECT (tool.terms ->> wanted.term)::real FROM unnest($4) AS wanted (term))
+        ELSE ARRAY(SELECT (tool.terms ->> wanted.term)::real FROM unnest($5) AS wanted (term))
     END AS weights
-FROM candidate
-CROSS JOIN asked
+FROM search_candidates($1, $2, 'tool', $3, $4, $5, $6, $7, $8, $9, $10, $11) AS candidate
 JOIN tool_schema tool ON tool.tool_id = candidate.id
 WHERE tool.org = $1 AND tool.project = $2
 
@@ -59,53 +20,21 @@ WHERE tool.org = $1 AND tool.project = $2
 -- they meet a table: under row-level security an index is not looked into by a value that a function
 -- other than a leakproof one has computed beside it.
 WITH candidate AS MATERIALIZED (
-    SELECT id, id::uuid AS behaviour, max(cosine) AS cosine
-    FROM (
-        SELECT * FROM unnest($3::text[], $11::double precision[])
-        UNION ALL
-        SELECT unnest(worded($1, $2, 'capability', $4, $5, $6, $7, $8)), NULL
-    ) AS either (id, cosine)
-    GROUP BY id
-),
-asked AS MATERIALIZED (
-    SELECT array_agg(
-        ($10::real[])[
-            (part - 1) * cardinality($10) / cardinality($7) + 1
-            : part * cardinality($10) / cardinality($7)
-        ]::vector
-        ORDER BY part
-    ) AS vectors
-    FROM generate_series(1, cardinality($7)) AS part
+    SELECT id, id::uuid AS behaviour, cosines
+    FROM search_candidates($1, $2, 'capability', $3, $4, $5, $6, $7, $8, $9, $10, $11)
 )
 SELECT
-    pattern.pattern_id::text AS id, usage.usage_count, usage.success_count,
-    CASE
-        WHEN candidate.cosine IS NOT NULL THEN ARRAY[candidate.cosine]
-        ELSE coalesce(
-            (
-                SELECT ARRAY(
-                    SELECT 1 - (stored.embedding <=> part.vector)
-                    FROM unnest(asked.vectors) WITH ORDINALITY AS part (vector, place)
-                    ORDER BY part.place
-                )
-                FROM search_vector stored
-                WHERE stored.org = $1 AND stored.project = $2 AND stored.kind = 'capability'
-                    AND stored.id = candidate.id AND stored.model = $9
-            ),
-            array_fill(0.0::double precision, ARRAY[cardinality($7)])
-        )
-    END AS cosines,
+    candidate.id, usage.usage_count, usage.success_count, candidate.cosines,
     CASE
         WHEN pattern.terms IS NULL THEN ARRAY(
             SELECT weighed.weight
-            FROM unnest($4) WITH ORDINALITY AS wanted (term, place)
+            FROM unnest($5::text[]) WITH ORDINALITY AS wanted (term, place)
             LEFT JOIN weighed_terms(NULL, pattern.document) AS weighed USING (term)
             ORDER BY wanted.place
         )
-        ELSE ARRAY(SELECT (pattern.terms ->> wanted.term)::real FROM unnest($4) AS wanted (term))
+        ELSE ARRAY(SELECT (pattern.terms ->> wanted.term)::real FROM unnest($5) AS wanted (term))
     END AS weights
 FROM candidate
-CROSS JOIN asked
 JOIN workflow_pattern pattern ON pattern.pattern_id = candidate.behaviour
 JOIN capability_usage usage USING (org, project, pattern_id)
 WHERE pattern.org = $1 AND pattern.project = $2 AND pattern.listed

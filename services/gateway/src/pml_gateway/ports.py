@@ -173,7 +173,8 @@ class AllowedTools(Protocol):
         ...
 
     async def is_capability(self, caller: Caller, name: str) -> bool:
-        """Whether the caller can call a capability by this name. Raises Unavailable."""
+        """Whether there is a capability of this name for the caller. Raises Conflict where it is
+        refused, and Unavailable."""
         ...
 
 

@@ -21,6 +21,7 @@ from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.execute import Execution
 from pml_gateway.application.results import Results
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.ports import Caller, CallOrigin
 from services.gateway.tests.integration.mcp.served_endpoint import SORT, TIDY
 from services.gateway.tests.support.builders import AT, SCOPE
@@ -92,6 +93,8 @@ async def test_the_registry_is_asked_whether_a_name_is_a_capability(name: str, k
     bus = MemoryBus()
 
     async def resolve(query: ResolveCapability) -> CapabilityRecord:
+        if query.reference == "fs:changed":
+            raise QueryFailed("conflict", "fs:changed is not as it was signed")
         if query.reference != "fs:tidy" or query.principal != "ann":
             raise QueryFailed("not_found", f"no capability {query.reference}")
         return example(cast(Any, catalog.RESOLVE_CAPABILITY))
@@ -101,6 +104,8 @@ async def test_the_registry_is_asked_whether_a_name_is_a_capability(name: str, k
     tools = ToolRouter([FakeServers()])
     agents = agents_with(run, bus, tools, Policy())
     assert await agents.is_capability(Caller(SCOPE, "ann"), name) is known
+    with pytest.raises(Conflict, match="is not as it was signed"):
+        await agents.is_capability(Caller(SCOPE, "ann"), "fs:changed")
 
 
 async def test_named_capabilities_are_asked_for_the_caller_with_their_parameters() -> None:

@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 
 from typing_extensions import override
 
-from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog
 from pml_common.contracts.decision import Policy
@@ -30,7 +29,7 @@ from pml_gateway.application.server_listings import (
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.capability_tools import callable_ones
 from pml_gateway.domain.api.curation import CurateNames
-from pml_gateway.domain.api.errors import Conflict, InvalidRequest, NotFound
+from pml_gateway.domain.api.errors import InvalidRequest, NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.workflow.cancellation import Cancel
@@ -171,7 +170,7 @@ class Agents(AgentApi, AllowedTools):
         try:
             with as_api_errors():
                 await self.query_client.request(catalog.RESOLVE_CAPABILITY, query)
-        except (NotFound, Conflict, InvalidRequest, QueryFailed):
+        except (NotFound, InvalidRequest):
             return False
         return True
 

@@ -155,7 +155,7 @@ class McpTools:
 
     async def _unknown(self, caller: Caller, name: str, tools: Mapping[str, ToolDefinition]) -> str:
         """Explain that no tool has this name, and how what has it is called."""
-        with suppress(Unavailable, Retryable):
+        with suppress(Conflict, QueryFailed, Unavailable, Retryable):
             if await self._allowed.is_capability(caller, name):
                 return how_to_call_capability(name)
         listed = _names_of(tools)

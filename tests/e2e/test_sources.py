@@ -1,6 +1,6 @@
 """DAGs and single tools as sources, and runs of code exported as DAGs that run again."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -56,7 +56,7 @@ async def test_a_dag_is_analysed_run_and_learned_like_any_program(harness: Stack
         "root": {"path": "/", "exists": True},
         "nowhere": {"path": "/no where", "exists": False},
     }
-    workflow: Answer = await harness.workflow(ran["workflow_id"])  # type: ignore[assignment]
+    workflow = cast(Answer, await harness.workflow(ran["workflow_id"]))
     kinds = [node["type"] for node in workflow["structure"]["nodes"]]
     assert kinds == ["fork", "task", "task", "join", "task"]
     learned = await _learned(harness, "dags:look")

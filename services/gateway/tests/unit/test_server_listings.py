@@ -15,6 +15,7 @@ from pml_gateway.application.server_listings import (
 )
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.servers.named_servers import named_in, with_absent
+from pml_gateway.ports import ServerStatus
 from services.gateway.tests.support.builders import rejected, workflow
 from services.gateway.tests.support.harness import READY, FakeServers
 
@@ -73,8 +74,8 @@ def test_only_programs_that_were_understood_are_told_of_absent_servers() -> None
 
 
 @pytest.mark.parametrize("stands", [COMING, LISTED])
-async def test_a_program_waits_for_the_servers_that_it_names(stands: object) -> None:
-    servers = FakeServers(stands={"fs": stands, "git": READY})  # type: ignore[dict-item]
+async def test_a_program_waits_for_the_servers_that_it_names(stands: ServerStatus) -> None:
+    servers = FakeServers(stands={"fs": stands, "git": READY})
     request = ExecuteRequest(code="return await mcp.fs.read({});")
     waiting = asyncio.create_task(wait_until_announced(request, servers, 60))
     other = ExecuteRequest(code="return await mcp.git.log({});")

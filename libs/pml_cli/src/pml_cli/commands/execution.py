@@ -53,7 +53,7 @@ def show_answer(out: Output, answer: Json) -> int:
             readable = ["[yellow]suggestions[/]: `--json` shows them in full"]
         case _:
             readable = [f"still running: pml trace {answer['workflow_id']}"]
-    readable[:0] = console_lines(answer, "logs_omitted")
+    readable[:0] = console_lines(answer)
     if answer.get("cached"):
         readable.insert(
             0, "[yellow]cached[/]: nothing ran; this is the result of the workflow named below"

@@ -166,7 +166,7 @@ def trace(client: Client, out: Output, workflow: str) -> None:
     if found["status"] == "approval_required" and approval:
         lines = [*layer_lines(approval), *call_lines(approval)]
         readable += ["[yellow]waits for the approval of[/]", *lines]
-    readable += console_lines(found, "logs_omitted")
+    readable += console_lines(found)
     readable.append(trace_tree(parsed) if parsed else "[dim]no trace recorded yet[/]")
     out.show({"workflow": found, **traces}, Group(*readable))
 

@@ -41,11 +41,13 @@ def _of_stack(client: Client) -> str:
     tools = _connected(client)
     records = _listed(client)
     names = callable_names([(one.record_id, one.name) for one in records])
-    by_id = {one.record_id: one for one in records}
-    typed = {
-        name: typed_capability(one.name, one.code, one.parameters_schema, tools, one.description)
-        for name, one in ((name, by_id[found]) for name, found in names.items())
+    by_id = {
+        one.record_id: typed_capability(
+            one.name, one.code, one.parameters_schema, tools, one.description
+        )
+        for one in records
     }
+    typed = {name: by_id[record_id] for name, record_id in names.items()}
     return declarations(tools, {**typed, **{one.name: one for one in typed.values()}})
 
 

@@ -5,7 +5,7 @@ from time import monotonic, sleep
 from typing import Literal, TypeVar
 from uuid import UUID
 
-from pydantic import AliasChoices, AwareDatetime, BaseModel, Field, JsonValue, ValidationError
+from pydantic import AwareDatetime, BaseModel, JsonValue, ValidationError
 
 from pml_cli.client import Client, Json
 from pml_cli.demo.narrator import DemoFailed
@@ -26,16 +26,16 @@ class PendingApproval(BaseModel):
 
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
-    expires_at: AwareDatetime = Field(validation_alias=AliasChoices("expires_at", "expires_at"))
+    expires_at: AwareDatetime
 
 
 class Answer(BaseModel):
     """An execute response."""
 
     status: Literal["success", "error", "approval_required", "suggestions", "running"]
-    workflow_id: UUID = Field(validation_alias="workflow_id")
-    capability_id: UUID | None = Field(default=None, validation_alias="capability_id")
-    capability_name: str | None = Field(default=None, validation_alias="capability_name")
+    workflow_id: UUID
+    capability_id: UUID | None = None
+    capability_name: str | None = None
     result: JsonValue = None
     approval: PendingApproval | None = None
     error: WorkflowError | None = None

@@ -14,7 +14,7 @@ LIST_PARAMETER: Final = "tools"
 LIST_HEADER: Final = "pml-tools"
 
 AUTO_CHARACTERS: Final = 60_000
-"""Largest size of the servers' tools in a list of mode `auto`: about 15,000 tokens of a model."""
+"""Largest size of the servers' tools in a list of mode `auto`: 15,000 tokens of four characters."""
 
 
 def list_mode(parameter: str | None, header: str | None, default: ListMode) -> ListMode:

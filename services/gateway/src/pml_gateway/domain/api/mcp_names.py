@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 
+from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.display_names import MAX_MCP_NAME, MCP_PREFIX
 
 MAX_NAME = MAX_MCP_NAME
@@ -19,9 +20,8 @@ def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> d
     """Map each tool id to its listed name (`fs:read` → `fs_read`), unique and not in `reserved`.
 
     If several ids map to one name, or it is too long or could be a capability's, each of them gets
-    digits of its own hash. So
-    the order of the ids does not matter, and a name never passes from one tool to another because
-    a third one was added or removed.
+    digits of its own hash. So the order of the ids does not matter, and a name never passes from
+    one tool to another because a third one was added or removed.
     """
     digits = dict.fromkeys(tool_ids, 0)
     names: dict[str, str] = {}
@@ -52,7 +52,7 @@ def how_to_call_capability(capability: str) -> str:
     request = json.dumps({"capability": capability, "args": {}})
     return (
         f"no tool {capability!r}: it is a capability. Run it with pml_execute {request}, or inside "
-        f"a program with `await capabilities.{re.sub(r'[^A-Za-z0-9]', '_', capability)}({{…}})`"
+        f"a program with `await capabilities.{callable_name(capability)}({{…}})`"
     )
 
 

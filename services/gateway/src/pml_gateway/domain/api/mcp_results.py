@@ -114,10 +114,10 @@ def _reason(response: ExecuteResponse) -> str:
         reasons = " ".join(response.approval.reasons)
         state = "the run is parked" if response.approval.begun else "not run yet"
         asked = f"{state}: a person must approve it first{workflow}. {reasons}"
-        more = [f"and {response.approval.more_calls} more calls"] * bool(
-            response.approval.more_calls
-        )
-        return "\n".join([asked, *map(_call_line, response.approval.calls), *more])
+        lines = [asked, *map(_call_line, response.approval.calls)]
+        if response.approval.more_calls:
+            lines.append(f"and {response.approval.more_calls} more calls")
+        return "\n".join(lines)
     if response.error is None:
         return f"{response.status}{workflow}"
     warned = "".join(f"\n{line}" for each in response.warnings for line in _lines(each))

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue, StringConstraints
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.api.api import ExecuteResponse, ResultPage
 from pml_gateway.domain.api.errors import InvalidRequest, ResultUnavailable
-from pml_gateway.domain.api.request import Request
+from pml_gateway.domain.api.request import MAX_OFFSET, Request
 from pml_gateway.domain.api.responses import task_answer
 from pml_gateway.domain.workflow.workflow_state import Workflow
 
@@ -42,7 +42,7 @@ class GetTaskResult(Request):
     offset: int = Field(
         default=0,
         ge=0,
-        lt=2**31,
+        lt=MAX_OFFSET,
         description="Characters of the result before the page: `next_offset` of the page before.",
     )
     limit: int = Field(

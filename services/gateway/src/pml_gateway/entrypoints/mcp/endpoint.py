@@ -66,10 +66,9 @@ _POST_ALONE: Final = Response(status_code=405, headers={"Allow": "POST"})
 class McpEndpoint:
     """ASGI endpoint; serves while `running`.
 
-    `origins` are other pages that may call it, and
     `hosts` are the names accepted in the Host header and in the Origin of web pages, with any port,
     so that a page of another site cannot call this endpoint under a name of its own (DNS
-    rebinding). `*` accepts every name.
+    rebinding). `*` accepts every name. Pages of `origins` may call it, too.
     """
 
     def __init__(

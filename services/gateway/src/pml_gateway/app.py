@@ -20,6 +20,7 @@ from pml_common.contracts.tool import ToolDefinition
 from pml_common.http_server import HttpServer, inherited, serve_http
 from pml_common.service import RunningService
 from pml_common.storage.schema import open_schema, storage_check
+from pml_gateway.adapters.bus.client_sessions import BusClientSessions
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
@@ -32,6 +33,7 @@ from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.adapters.stub_tools import StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.admission import RELEASE_EVERY_S
+from pml_gateway.application.client_sessions import Sessions
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.observed_outputs import ObservedOutputs
 from pml_gateway.application.quarantine import Acceptance, Quarantine
@@ -255,6 +257,7 @@ def mcp_endpoint(parts: Parts) -> McpEndpoint:
         agent=parts.use_cases.agents,
         allowed=parts.use_cases.agents,
         callers=_callers(settings),
+        sessions=Sessions(BusClientSessions(parts.bus), parts.bus.now),
         version=version("pml-gateway"),
         hosts=settings.names.hosts,
         origins=settings.names.origins,

@@ -26,6 +26,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.errors import Retryable
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.client_session import ClientSession
 from pml_gateway.domain.api.curation import CurateNames, SaveProgram
 from pml_gateway.domain.api.records import MergeSources
 from pml_gateway.domain.api.task_results import GetTaskResult
@@ -186,6 +187,19 @@ class Callers(Protocol):
         ...
 
 
+class ClientSessions(Protocol):
+    """Stores the sessions of MCP clients, for all replicas. Every method may raise
+    BusUnavailable."""
+
+    async def keep(self, session: ClientSession, ttl_s: float) -> None:
+        """Store a session, for `ttl_s` seconds from now."""
+        ...
+
+    async def find(self, caller: Caller, session_id: str) -> ClientSession | None:
+        """Return the caller's session with this id; None also if it is another caller's."""
+        ...
+
+
 class Approvers(Callers, Protocol):
     """Identifies callers and approvers by their credentials."""
 
@@ -202,16 +216,41 @@ Report = Callable[[int, int, str], Awaitable[None]]
 """Tells a caller of progress: the calls that a run has reached, their number, and a sentence."""
 
 
+class ClientRefused(Exception):
+    """The MCP client of a call gave no result: it erred, cannot answer, is gone, or did not answer
+    in time. `code` is JSON-RPC's."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class ClientSide(Protocol):
+    """The MCP client that waits for the answer of a call."""
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """The capabilities that it declared."""
+        ...
+
+    async def request(self, method: str, params: JsonObject, timeout_s: float) -> JsonObject:
+        """Send the client an MCP request and return its result. Raises ClientRefused."""
+        ...
+
+
 @dataclass(frozen=True)
 class CallerSide:
     """The caller's end of a call. An execution is answered `running` by `answer_by` (event loop
     time), if it is given, at the latest. `is_gone` tells whether the answer would reach nobody, and
-    `withdrawn`, where the call is cancelled, whether its caller wants the workflow stopped."""
+    `withdrawn`, where the call is cancelled, whether its caller wants the workflow stopped. Through
+    `client`, if it is an MCP client that said what it can do, it is asked while it waits."""
 
     answer_by: float | None = None
     report: Report | None = None
     is_gone: Callable[[], Awaitable[bool]] = _is_never_gone
     withdrawn: Callable[[], bool] = lambda: False
+    client: ClientSide | None = None
 
 
 HERE: Final = CallerSide()

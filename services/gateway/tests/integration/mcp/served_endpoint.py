@@ -9,15 +9,20 @@ from uuid import UUID
 
 import httpx2
 from mcp import Client
+from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.dns import QueryRecords, RecordPage, RecordSummary
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.http_server import serve_http
+from pml_gateway.adapters.bus.client_sessions import BusClientSessions
+from pml_gateway.application.client_sessions import Sessions
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import Forbidden, InvalidRequest
@@ -181,13 +186,19 @@ class ServedEndpoint:
 
     @asynccontextmanager
     async def client(
-        self, mode: str = "auto", user: str = "ada", query: str = ""
+        self,
+        mode: str = "auto",
+        user: str = "ada",
+        query: str = "",
+        elicitation: ElicitationFnT | None = None,
     ) -> AsyncGenerator[Client]:
         """Connect the official client as a user, `query` at the end of its URL."""
         async with (
             httpx2.AsyncClient(headers={"X-User": user}) as http,
             Client(
-                streamable_http_client(f"{self.url}{query}", http_client=http), mode=mode
+                streamable_http_client(f"{self.url}{query}", http_client=http),
+                mode=mode,
+                elicitation_callback=elicitation,
             ) as client,
         ):
             yield client
@@ -195,14 +206,18 @@ class ServedEndpoint:
 
 @asynccontextmanager
 async def served(
-    max_body_bytes: int = 1_000_000, beat_s: float = 5.0, origins: Sequence[str] = ()
+    max_body_bytes: int = 1_000_000,
+    beat_s: float = 5.0,
+    origins: Sequence[str] = (),
+    broker: MemoryBroker | None = None,
 ) -> AsyncGenerator[ServedEndpoint]:
-    """Serve an endpoint on a free port of loopback."""
-    agent = StubAgent()
+    """Serve an endpoint on a free port of loopback; those with one `broker` are replicas."""
+    agent, bus = StubAgent(), MemoryBus(broker)
     endpoint = McpEndpoint(
         agent=agent,
         allowed=agent,
         callers=agent,
+        sessions=Sessions(BusClientSessions(bus), bus.now),
         version="1",
         max_body_bytes=max_body_bytes,
         beat_s=beat_s,

@@ -8,19 +8,24 @@ from uuid import UUID
 
 import httpx2
 import pytest
+from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.domain.api.api import ExecuteResponse
+from services.gateway.tests.integration.mcp.legacy_client import (
+    HOLD,
+    LEGACY,
+    Json,
+    begin,
+    call,
+    post,
+)
 from services.gateway.tests.integration.mcp.served_endpoint import ServedEndpoint, served
 
 pytestmark = pytest.mark.integration
 
-Json = dict[str, object]
-
-HOLD: Json = {"code": "hold"}
 WORKFLOW = UUID(int=7)
 DONE = ExecuteResponse(status="success", result=1, workflow_id=WORKFLOW)
-LEGACY = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
 
 
 @pytest.fixture
@@ -104,46 +109,23 @@ async def test_a_call_that_its_client_cancels_is_withdrawn(mcp: ServedEndpoint, 
     assert await mcp.agent.sides[0].is_gone() is (mode == "legacy")
 
 
-async def _begin(mcp: ServedEndpoint, http: httpx2.AsyncClient) -> str:
-    """Begin a session as an older client does."""
-    begin: Json = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "x", "version": "1"},
-    }
-    body: Json = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}
-    answer = await http.post(mcp.url, json=body, headers={"Accept": LEGACY["Accept"]})
-    return answer.headers["mcp-session-id"]
+CALL = call(5, HOLD)
 
 
-async def _post(
-    http: httpx2.AsyncClient, mcp: ServedEndpoint, session: str, body: Json
-) -> httpx2.Response:
-    headers = {**LEGACY, "Mcp-Session-Id": session, "X-User": "ada"}
-    return await http.post(mcp.url, json={"jsonrpc": "2.0", **body}, headers=headers, timeout=20.0)
-
-
-CALL: Json = {
-    "id": 5,
-    "method": "tools/call",
-    "params": {"name": "pml_execute", "arguments": HOLD},
-}
-
-
-def _cancel(request_id: object) -> Json:
+def _cancel(request_id: JsonValue) -> Json:
     return {"method": "notifications/cancelled", "params": {"requestId": request_id}}
 
 
 async def test_no_session_cancels_the_calls_of_another(mcp: ServedEndpoint) -> None:
     async with asyncio.timeout(30), httpx2.AsyncClient() as http:
-        ours, theirs = await _begin(mcp, http), await _begin(mcp, http)
+        ours, theirs = await begin(mcp.url, http), await begin(mcp.url, http)
         assert ours != theirs
-        calling = asyncio.create_task(_post(http, mcp, ours, CALL))
+        calling = asyncio.create_task(post(mcp.url, http, ours, CALL))
         await eventually(lambda: mcp.agent.sides)
         for session, request_id in ((theirs, 5), (ours, 6), (ours, None)):
-            assert (await _post(http, mcp, session, _cancel(request_id))).status_code == 202
+            assert (await post(mcp.url, http, session, _cancel(request_id))).status_code == 202
         assert mcp.agent.withdrawn == []
-        assert (await _post(http, mcp, ours, _cancel(5))).status_code == 202
+        assert (await post(mcp.url, http, ours, _cancel(5))).status_code == 202
         answer = await calling
     assert mcp.agent.withdrawn == [True]
     assert "-32800" in answer.text
@@ -152,8 +134,8 @@ async def test_no_session_cancels_the_calls_of_another(mcp: ServedEndpoint) -> N
 async def test_a_lost_connection_of_an_older_client_cancels_nothing(mcp: ServedEndpoint) -> None:
     async with asyncio.timeout(30):
         async with httpx2.AsyncClient() as http:
-            session = await _begin(mcp, http)
-            calling = asyncio.create_task(_post(http, mcp, session, CALL))
+            session = await begin(mcp.url, http)
+            calling = asyncio.create_task(post(mcp.url, http, session, CALL))
             await eventually(lambda: mcp.agent.sides)
             calling.cancel()
             await asyncio.gather(calling, return_exceptions=True)

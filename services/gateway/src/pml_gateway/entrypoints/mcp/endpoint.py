@@ -1,4 +1,4 @@
-"""PML's own MCP server, which agents connect to: Streamable HTTP at `/mcp`, stateless."""
+"""PML's own MCP server, which agents connect to: Streamable HTTP at `/mcp`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -23,13 +23,13 @@ from mcp_types import (
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
 )
-from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as HttpScope
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.errors import Retryable
+from pml_gateway.application.client_sessions import Sessions
 from pml_gateway.domain.api.errors import Forbidden, InvalidRequest, Unavailable
 from pml_gateway.domain.api.listed_tools import (
     LIST_HEADER,
@@ -37,11 +37,12 @@ from pml_gateway.domain.api.listed_tools import (
     ListMode,
     list_mode,
 )
+from pml_gateway.entrypoints.mcp.client_requests import ClientRequests
+from pml_gateway.entrypoints.mcp.http_sessions import HttpSessions
 from pml_gateway.entrypoints.mcp.open_calls import (
     ANSWER_WITHIN_S,
     BEAT_S,
     OpenCalls,
-    with_session,
 )
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import AgentApi, AllowedTools, Caller, Callers, CallerSide
@@ -60,8 +61,6 @@ as `await mcp.call("server:tool", {...})`."""
 
 Context = ServerRequestContext[Any, Any]
 
-_POST_ALONE: Final = Response(status_code=405, headers={"Allow": "POST"})
-
 
 class McpEndpoint:
     """ASGI endpoint; serves while `running`.
@@ -77,6 +76,7 @@ class McpEndpoint:
         agent: AgentApi,
         allowed: AllowedTools,
         callers: Callers,
+        sessions: Sessions,
         version: str,
         hosts: Sequence[str] = LOOPBACK_HOSTS,
         origins: Collection[str] = (),
@@ -104,11 +104,20 @@ class McpEndpoint:
             get_tool_input_schema=_no_header_parameters,
         )
         server.middleware.append(self._observe)
-        self._sessions = StreamableHTTPSessionManager(
+        security = _security_of(hosts, origins)
+        self._manager = StreamableHTTPSessionManager(
             app=server,
             stateless=True,
-            security_settings=_security_of(hosts, origins),
+            security_settings=security,
             max_request_body_size=max_body_bytes,
+        )
+        self._http = HttpSessions(
+            self._manager.handle_request,
+            callers,
+            sessions,
+            ClientRequests(),
+            security,
+            max_body_bytes,
         )
 
     @property
@@ -117,12 +126,8 @@ class McpEndpoint:
         return Route(PATH, endpoint=self)
 
     async def __call__(self, scope: HttpScope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request. Nothing is sent but in answer to a request, so older clients get
-        no stream of their own (405)."""
-        if scope["method"] != "POST":
-            await _POST_ALONE(scope, receive, send)
-            return
-        await self._sessions.handle_request(scope, receive, with_session(scope, send))
+        """Serve one HTTP request."""
+        await self._http(scope, receive, send)
 
     def end_calls(self) -> None:
         """Answer the pending tool calls: their outcome is unknown."""
@@ -137,7 +142,7 @@ class McpEndpoint:
         async def own_sessions() -> None:
             # The SDK's sessions must be left by the task that entered them; our exit may run in
             # another.
-            async with self._sessions.run():
+            async with self._manager.run():
                 begun.set()
                 await over.wait()
 
@@ -186,12 +191,12 @@ class McpEndpoint:
         async def work(side: CallerSide) -> CallToolResult:
             return await self._tools.call(caller, params.name, arguments, side)
 
-        return await self._open.answer(ctx, caller, work)
+        return await self._open.answer(ctx, work)
 
     async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Take the cancellations of older clients, each of which is a request of its own."""
         if ctx.method == "notifications/cancelled":
-            self._open.cancel(ctx, await self._caller(ctx))
+            self._open.cancel(ctx)
         return await call_next(ctx)
 
     def _list_mode(self, ctx: Context) -> ListMode:

@@ -9,18 +9,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
-from uuid import uuid4
 
 import anyio
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from starlette.types import Message, Send
-from starlette.types import Scope as HttpScope
 
 from pml_gateway.domain.workflow.progress import progress_value
-from pml_gateway.ports import Caller, CallerSide
+from pml_gateway.entrypoints.mcp.http_exchange import client_of, exchange_of
+from pml_gateway.ports import CallerSide
 
 Context = ServerRequestContext[Any, Any]
 Work = Callable[[CallerSide], Awaitable[CallToolResult]]
@@ -33,10 +31,8 @@ BEAT_S: Final = 5.0
 
 REQUEST_CANCELLED: Final = -32800
 
-_SESSION: Final = b"mcp-session-id"
-_VERSION: Final = b"mcp-protocol-version"
-
-_Key = tuple[Caller, str, str | int]
+_Key = tuple[str, str | int]
+"""Session and id of the request."""
 
 
 class _Progress:
@@ -97,7 +93,7 @@ class OpenCalls:
         """From now on a connection that is lost cancels nothing: the gateway stops."""
         self._ending = True
 
-    async def answer(self, ctx: Context, caller: Caller, work: Work) -> CallToolResult:
+    async def answer(self, ctx: Context, work: Work) -> CallToolResult:
         """Do the work of a call for the client that made it."""
         wants_progress = ctx.meta is not None and ctx.meta.get("progress_token") is not None
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
@@ -107,36 +103,37 @@ class OpenCalls:
             report=progress.report if progress else None,
             is_gone=call.is_gone,
             withdrawn=lambda: not self._ending if is_modern else call.withdrawn,
+            client=client_of(ctx),
         )
         beating = progress and asyncio.create_task(progress.beat(self._beat_s))
         try:
             if is_modern:
                 return await work(side)
-            return await self._detached(ctx, caller, call, work(side))
+            return await self._detached(ctx, call, work(side))
         finally:
             if beating is not None:
                 beating.cancel()
 
-    def cancel(self, ctx: Context, caller: Caller) -> None:
-        """Cancel the call that a `notifications/cancelled` names, if it is this client's."""
-        session, named = _session_of(ctx), (ctx.params or {}).get("requestId")
-        if session is None or not isinstance(named, str | int):
+    def cancel(self, ctx: Context) -> None:
+        """Cancel the call that a `notifications/cancelled` names, if it is of the same session."""
+        exchange, named = exchange_of(ctx), (ctx.params or {}).get("requestId")
+        if exchange is None or not isinstance(named, str | int):
             return
-        call = self._calls.get((caller, session, named))
+        call = self._calls.get((exchange.session.key, named))
         if call is not None and call.task is not None:
             call.withdrawn = True
             call.task.cancel()
 
     async def _detached(
-        self, ctx: Context, caller: Caller, call: _OpenCall, work: Awaitable[CallToolResult]
+        self, ctx: Context, call: _OpenCall, work: Awaitable[CallToolResult]
     ) -> CallToolResult:
         """Do the work in a task of its own, which goes on where the connection is lost."""
-        session, key = _session_of(ctx), None
+        exchange = exchange_of(ctx)
         call.task = task = asyncio.ensure_future(_awaited(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        if session is not None and ctx.request_id is not None:
-            key = caller, session, ctx.request_id
+        if exchange is not None and ctx.request_id is not None:
+            key = exchange.session.key, ctx.request_id
             self._calls[key] = call
             task.add_done_callback(lambda _: self._calls.pop(key, None))
         try:
@@ -155,23 +152,3 @@ async def _awaited(work: Awaitable[CallToolResult]) -> CallToolResult:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _session_of(ctx: Context) -> str | None:
-    return ctx.request.headers.get(_SESSION.decode()) if ctx.request is not None else None
-
-
-def with_session(scope: HttpScope, send: Send) -> Send:
-    """Give a client that begins its handshake a session id, by which its later requests are told
-    from those of others; no state belongs to it. Older revisions begin without a version."""
-    names = {name for name, _ in scope["headers"]}
-    if _SESSION in names or _VERSION in names:
-        return send
-
-    async def send_with_session(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            header = (_SESSION, uuid4().hex.encode())
-            message = {**message, "headers": [*message.get("headers", ()), header]}
-        await send(message)
-
-    return send_with_session

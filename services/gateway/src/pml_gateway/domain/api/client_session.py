@@ -1,0 +1,42 @@
+"""Sessions of MCP clients that begin with a handshake (`initialize`, revisions before
+2026-07-28)."""
+
+from datetime import datetime
+from hashlib import sha256
+
+from pydantic import BaseModel, ConfigDict
+
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
+
+_DIGITS = 40
+
+
+class ClientSession(BaseModel):
+    """A session. Its id is known to the client alone: what is stored and sent is `key`, derived
+    from the id and the `caller` (a `caller_key`), so that no other caller's id leads to it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    caller: str
+    key: str
+    protocol_version: str
+    capabilities: JsonObject
+    client_info: JsonObject
+    begun_at: datetime
+    used_at: datetime
+
+
+def caller_key(scope: Scope, principal: str) -> str:
+    """Return a name for a caller, of hexadecimal digits."""
+    return _digest(str(scope), principal)
+
+
+def session_key(scope: Scope, principal: str, session_id: str) -> str:
+    """Return the name of a caller's session, of hexadecimal digits; different for each caller."""
+    return _digest(str(scope), principal, session_id)
+
+
+def _digest(*parts: str) -> str:
+    text = "".join(f"{len(part)}:{part}" for part in parts)
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]

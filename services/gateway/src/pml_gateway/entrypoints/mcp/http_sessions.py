@@ -1,0 +1,190 @@
+"""Sessions over HTTP: requests of clients that begin with a handshake, before the SDK answers them.
+
+The SDK answers each POST on its own. Session ids are given and checked here, and a client's answer
+to a request of ours is taken here.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from mcp.server.transport_security import (
+    RequestBodyLimitMiddleware,
+    TransportSecurityMiddleware,
+    TransportSecuritySettings,
+)
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, InitializeRequestParams
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from pydantic import ValidationError
+from pydantic_core import from_json
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pml_common.bus.errors import BusUnavailable
+from pml_gateway.application.client_sessions import Sessions
+from pml_gateway.domain.api.client_session import ClientSession
+from pml_gateway.domain.api.errors import Forbidden
+from pml_gateway.entrypoints.mcp.client_requests import ClientRequests, PostStream
+from pml_gateway.entrypoints.mcp.http_exchange import EXCHANGE, HttpExchange
+from pml_gateway.ports import Caller, Callers
+
+SESSION_HEADER: Final = "mcp-session-id"
+VERSION_HEADER: Final = "mcp-protocol-version"
+
+_POST_ALONE: Final = Response(status_code=405, headers={"Allow": "POST"})
+
+
+class HttpSessions:
+    """ASGI application in front of the SDK's, `inner`."""
+
+    def __init__(
+        self,
+        inner: ASGIApp,
+        callers: Callers,
+        sessions: Sessions,
+        requests: ClientRequests,
+        security: TransportSecuritySettings,
+        max_body_bytes: int,
+    ) -> None:
+        self._inner = inner
+        self._callers = callers
+        self._sessions = sessions
+        self._requests = requests
+        self._security = TransportSecurityMiddleware(security)
+        self._bounded = RequestBodyLimitMiddleware(self._answer, max_body_bytes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request. Clients of revision 2026-07-28 have no sessions."""
+        if scope["method"] != "POST":
+            await _POST_ALONE(scope, receive, send)
+        elif _is_modern(Request(scope)):
+            await self._inner(scope, receive, send)
+        else:
+            await self._bounded(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        refusal = await self._security.validate_request(request, is_post=True)
+        if refusal is None:
+            try:
+                await self._answer_allowed(request, send)
+            except BusUnavailable as error:
+                message = f"sessions cannot be read now: {error}; try again later"
+                refusal = _error(503, INTERNAL_ERROR, message, {"Retry-After": "1"})
+        if refusal is not None:
+            await refusal(scope, receive, send)
+
+    async def _answer_allowed(self, request: Request, send: Send) -> None:
+        caller, body = await self._caller(request), await request.body()
+        receive, message = _replayed(body, request.receive), _message_of(body)
+        session_id = request.headers.get(SESSION_HEADER)
+        if caller is None:
+            await self._inner(request.scope, receive, send)
+        elif message.get("method") == "initialize":
+            session_id = await self._begin(caller, message)
+            await self._inner(request.scope, receive, _with_session(session_id, send))
+        elif session_id is None:
+            await self._inner(request.scope, receive, send)
+        elif (session := await self._sessions.find(caller, session_id)) is None:
+            await _no_session()(request.scope, receive, send)
+        elif _is_answer(message):
+            self._requests.answer(session.key, message)
+            await Response(status_code=202)(request.scope, receive, send)
+        else:
+            await self._exchange(session, request.scope, receive, send)
+
+    async def _exchange(
+        self, session: ClientSession, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        stream = PostStream(send)
+        exchange = HttpExchange(session, stream, self._requests)
+        headers = _with_version(scope["headers"], session.protocol_version)
+        try:
+            await self._inner(
+                {**scope, "headers": headers, EXCHANGE: exchange}, receive, stream.send
+            )
+        finally:
+            self._requests.lose(stream)
+
+    async def _begin(self, caller: Caller, message: Mapping[str, Any]) -> str | None:
+        """Return the id of a new session; None where the SDK is about to refuse its handshake."""
+        try:
+            asked = InitializeRequestParams.model_validate(message.get("params"), by_name=False)
+        except ValidationError:
+            return None
+        version = asked.protocol_version
+        return await self._sessions.begin(
+            caller,
+            version if version in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION,
+            asked.capabilities.model_dump(mode="json", by_alias=True, exclude_none=True),
+            asked.client_info.model_dump(mode="json", by_alias=True, exclude_none=True),
+        )
+
+    async def _caller(self, request: Request) -> Caller | None:
+        try:
+            return await self._callers.identify(request.headers)
+        except Forbidden:
+            return None  # the handlers refuse the request
+
+
+def _is_modern(request: Request) -> bool:
+    version = request.headers.get(VERSION_HEADER)
+    return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _message_of(body: bytes) -> Mapping[str, Any]:
+    """Return a JSON-RPC message; an empty one for what the SDK is about to refuse."""
+    try:
+        message = from_json(body)
+    except ValueError:
+        return {}
+    return cast("Mapping[str, Any]", message) if isinstance(message, dict) else {}
+
+
+def _is_answer(message: Mapping[str, Any]) -> bool:
+    return "method" not in message and ("result" in message or "error" in message)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that begins with a body that was read."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return replay
+
+
+def _with_session(session_id: str | None, send: Send) -> Send:
+    """Give the response the header of a new session."""
+
+    async def send_with_session(message: Message) -> None:
+        if session_id is not None and message["type"] == "http.response.start":
+            header = (SESSION_HEADER.encode(), session_id.encode())
+            message = {**message, "headers": [*message.get("headers", ()), header]}
+        await send(message)
+
+    return send_with_session
+
+
+def _with_version(headers: list[tuple[bytes, bytes]], version: str) -> list[tuple[bytes, bytes]]:
+    """Add the session's protocol version, which clients of the oldest revision do not repeat."""
+    name = VERSION_HEADER.encode()
+    if any(each == name for each, _ in headers):
+        return headers
+    return [*headers, (name, version.encode())]
+
+
+def _no_session() -> Response:
+    message = (
+        "there is no such session: it was ended, was not used for long, or belongs to another "
+        "credential; begin a new one with initialize"
+    )
+    return _error(404, INVALID_REQUEST, message)
+
+
+def _error(
+    status: int, code: int, message: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    content = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    return JSONResponse(content, status, headers)

@@ -1,0 +1,70 @@
+"""An older client in raw HTTP, for what the official client cannot be made to do."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx2
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+Json = dict[str, JsonValue]
+
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+LEGACY = {**ACCEPT, "MCP-Protocol-Version": "2025-11-25"}
+HOLD: Json = {"code": "hold"}
+"""Arguments of `pml_execute` that the stub of the agent API answers once it is told to."""
+
+
+async def begin(
+    url: str, http: httpx2.AsyncClient, user: str = "ada", capabilities: Json | None = None
+) -> str:
+    """Begin a session and return its id."""
+    params: Json = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": capabilities or {},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    answer = await http.post(url, json=body, headers={**ACCEPT, "X-User": user})
+    assert answer.status_code == 200, answer.text
+    return answer.headers["mcp-session-id"]
+
+
+async def post(
+    url: str, http: httpx2.AsyncClient, session: str, body: Json, user: str = "ada"
+) -> httpx2.Response:
+    """Post a JSON-RPC message in a session, and return the whole answer."""
+    headers = {**LEGACY, "Mcp-Session-Id": session, "X-User": user}
+    return await http.post(url, json={"jsonrpc": "2.0", **body}, headers=headers, timeout=20.0)
+
+
+def call(request_id: str | int, arguments: Json) -> Json:
+    """Return a call of `pml_execute`."""
+    params: Json = {"name": "pml_execute", "arguments": arguments}
+    return {"id": request_id, "method": "tools/call", "params": params}
+
+
+class OpenPost:
+    """A POST whose answer is read message by message."""
+
+    def __init__(self, answer: httpx2.Response) -> None:
+        self.answer = answer
+        self._lines = answer.aiter_lines()
+
+    async def next(self) -> Json:
+        """Return the next message of the stream."""
+        async for line in self._lines:
+            if line.startswith("data:") and line != "data:":
+                return from_json(line.removeprefix("data:"))
+        raise AssertionError("the stream has ended")
+
+
+@asynccontextmanager
+async def open_post(
+    url: str, http: httpx2.AsyncClient, session: str, body: Json, user: str = "ada"
+) -> AsyncGenerator[OpenPost]:
+    """Post a JSON-RPC request in a session, and read its stream until the context exits."""
+    headers = {**LEGACY, "Mcp-Session-Id": session, "X-User": user}
+    message = {"jsonrpc": "2.0", **body}
+    async with http.stream("POST", url, json=message, headers=headers, timeout=20.0) as answer:
+        yield OpenPost(answer)

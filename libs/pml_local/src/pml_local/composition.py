@@ -46,7 +46,7 @@ class StackOptions:
     gateway_port: int | None = None
     """None: 8080, or a free port when 8080 is taken."""
     mcp_servers: Path | None = None
-    """An `mcpServers` file; None: PML_MCP_SERVERS, else `<home>/mcp.json` if it exists."""
+    """An `mcpServers` file; None: PML_MCP_SERVERS, else `<home>/mcp.json`."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Overrides of the user's environment; each service gets only the variables it declares."""
     services: Sequence[ServiceSpec] = field(default_factory=pml_services)
@@ -158,26 +158,20 @@ def _gateway_environment(
     """Variables for the gateway alone: policy file, MCP servers and the variables their file refers
     to, and the number of runs that the one executor takes."""
     servers = _mcp_servers(options, folder, environment)
-    named = (
-        referenced_variables(servers.read_text(encoding="utf-8", errors="replace"))
-        if servers
-        else ()
-    )
+    text = servers.read_text(encoding="utf-8", errors="replace") if servers.is_file() else ""
     runs = environment.get(IN_FLIGHT_VARIABLE) or environment.get(RUNS_VARIABLE)
     return {
-        **select_variables(environment, named),
+        **select_variables(environment, referenced_variables(text)),
         **({IN_FLIGHT_VARIABLE: runs} if runs else {}),
         POLICY_VARIABLE: environment.get(POLICY_VARIABLE) or str(folder.policy),
-        **({MCP_SERVERS_VARIABLE: str(servers)} if servers is not None else {}),
+        MCP_SERVERS_VARIABLE: str(servers),
     }
 
 
-def _mcp_servers(
-    options: StackOptions, folder: DataFolder, environment: Mapping[str, str]
-) -> Path | None:
+def _mcp_servers(options: StackOptions, folder: DataFolder, environment: Mapping[str, str]) -> Path:
     named = options.mcp_servers or environment.get(MCP_SERVERS_VARIABLE)
     if not named:
-        return folder.mcp_servers if folder.mcp_servers.exists() else None
+        return folder.mcp_servers  # which need not exist yet
     file = Path(named).expanduser().absolute()
     if not file.is_file():
         raise StackError(f"the mcpServers file {file} does not exist: check the path")

@@ -32,7 +32,9 @@ FOR_MCP_SERVERS = (
 )
 """Variables that the gateway passes to MCP servers on this machine."""
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^{}]*)?\}")
+_ANSWERS = "PML_INPUT_*"
+"""Variables that answer `${input:id}`."""
 
 
 def own_variables(service: str) -> tuple[str, ...]:
@@ -41,8 +43,9 @@ def own_variables(service: str) -> tuple[str, ...]:
 
 
 def referenced_variables(text: str) -> tuple[str, ...]:
-    """Names of the variables that an `mcpServers` file refers to."""
-    return tuple(dict.fromkeys(_VARIABLE.findall(text)))
+    """Patterns of the variables that an `mcpServers` file refers to: `${NAME}`, `${NAME:-…}`,
+    `${env:NAME}`, `${input:id}`."""
+    return (*dict.fromkeys(_REFERENCE.findall(text)), _ANSWERS)
 
 
 def select_variables(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:

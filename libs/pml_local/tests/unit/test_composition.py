@@ -92,15 +92,18 @@ async def test_the_registry_marks_beside_the_keys_that_all_versions_are_signed(
 async def test_a_service_gets_only_the_variables_that_it_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "PML_EXECUTOR_POOL_SIZE", "LC_ALL"):
+    others = ("PML_EXECUTOR_POOL_SIZE", "LC_ALL", "HOST", "PORT", "PML_INPUT_KEY")
+    for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", *others):
         monkeypatch.setenv(name, "1")
-    servers = {"github": {"command": "x", "env": {"TOKEN": "${GITHUB_TOKEN}"}}}
+    args = ["${env:HOST}", "${PORT:-80}", "${input:key}"]
+    servers = {"github": {"command": "x", "args": args, "env": {"TOKEN": "${GITHUB_TOKEN}"}}}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     told = await _environments(
         tmp_path, StackOptions(tmp_path, env={"PML_GATEWAY_PRINCIPAL": "ana"})
     )
     assert _told(told, "AWS_SECRET_ACCESS_KEY") == set()
-    assert _told(told, "GITHUB_TOKEN") == {"gateway"}
+    for name in ("GITHUB_TOKEN", "HOST", "PORT", "PML_INPUT_KEY"):
+        assert _told(told, name) == {"gateway"}
     assert _told(told, "PML_EXECUTOR_POOL_SIZE") == {"executor"}
     assert _told(told, "PML_GATEWAY_PRINCIPAL") == {"gateway"}
     assert _told(told, "LC_ALL") == set(told)
@@ -149,8 +152,6 @@ async def test_the_gateway_keeps_as_many_executions_in_flight_as_the_executor_ru
 
 async def test_the_mcp_servers_are_those_named_else_those_of_the_home(tmp_path: Path) -> None:
     variable = "PML_MCP_SERVERS"
-    assert variable not in (await _environments(tmp_path, StackOptions(tmp_path)))["gateway"]
-    (tmp_path / "mcp.json").write_text("{}")
     told = await _environments(tmp_path, StackOptions(tmp_path))
     assert told["gateway"][variable] == str(tmp_path / "mcp.json")
     (tmp_path / "mine.json").write_text("{}")

@@ -24,7 +24,8 @@ from pml_gateway.adapters.bus.client_sessions import BusClientSessions
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
-from pml_gateway.adapters.mcp_client.server_pool import OnTools, configured_servers
+from pml_gateway.adapters.mcp_client.configured import configured_servers
+from pml_gateway.adapters.mcp_client.server_pool import OnTools
 from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.postgres.liveness_lock import liveness_lock
 from pml_gateway.adapters.std.server import StdServers
@@ -87,7 +88,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
         quarantine = Quarantine(stores.accepted, settings.scope, bus.now)
         async with configured_servers(
             settings.mcp_servers, settings.environment, on_tools, quarantine.admit
-        ) as servers:
+        ) as (servers, configured):
             stubs = [StubTools()] if settings.gateway_stub_tools else []
             checks = {"postgres": storage_check(pool)}
             outputs = ObservedOutputs(bus.publish, settings.scope)
@@ -98,7 +99,9 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             tools = ToolRouter([*stubs, std, servers], quarantine.withheld, outputs.see)
             acceptance = Acceptance(quarantine, servers.review, tools)
             key = settings.grant_key
-            parts = assemble(settings, bus, stores, tools, acceptance, checks, instance, key)
+            parts = assemble(
+                settings, bus, stores, tools, acceptance, configured, checks, instance, key
+            )
             endpoint = mcp_endpoint(parts)
             announcer = ToolAnnouncer(bus, settings.scope, bus.now, quarantine.reports)
             listeners += [announcer.announce, _change_publisher(endpoint)]

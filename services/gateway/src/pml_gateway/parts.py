@@ -41,7 +41,7 @@ from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.entrypoints.http.app import UseCases
 from pml_gateway.entrypoints.http.events import EventStreams
-from pml_gateway.ports import KnownTools
+from pml_gateway.ports import ConfiguredServers, KnownTools
 from pml_gateway.settings import GatewaySettings
 
 
@@ -79,6 +79,7 @@ def assemble(
     stores: Stores,
     tools: KnownTools,
     acceptance: Acceptance,
+    configured: ConfiguredServers,
     checks: Checks,
     instance: UUID,
     key: SigningKey,
@@ -133,7 +134,15 @@ def assemble(
         programs=programs,
         withdrawals=withdrawals,
         use_cases=_use_cases(
-            settings, bus, stores, tools, acceptance, policies.of, programs, cancellations
+            settings,
+            bus,
+            stores,
+            tools,
+            acceptance,
+            configured,
+            policies.of,
+            programs,
+            cancellations,
         ),
     )
 
@@ -144,6 +153,7 @@ def _use_cases(
     stores: Stores,
     tools: KnownTools,
     acceptance: Acceptance,
+    configured: ConfiguredServers,
     policy_of: Callable[[Scope], Policy],
     programs: ProgramExecution,
     cancellations: Cancellations,
@@ -186,6 +196,7 @@ def _use_cases(
         store=stores.workflows,
         tools=tools,
         acceptance=acceptance,
+        configured=configured,
         query_client=query_client,
         composed=Composing(query_client, stores.workflows, policy_of, now),
     )

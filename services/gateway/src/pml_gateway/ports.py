@@ -7,7 +7,7 @@ workflows, results).
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, Protocol
 from uuid import UUID
@@ -44,7 +44,8 @@ class ServerStatus:
     """State of the connection to one MCP server. `tools` is the number of tools last listed,
     `warnings` say which of them are not used and why; once `announced`, the tool catalog has them.
     `circuit_fault` says why calls are refused while the `circuit` is not closed; `timeout_s` is the
-    configured time limit of a call.
+    configured time limit of a call. `title` is its name in the configuration, where that is
+    another; `excluded` counts the tools that the configuration leaves out.
     """
 
     state: ServerState
@@ -59,6 +60,8 @@ class ServerStatus:
     calls_under_way: int = 0
     calls_queued: int = 0
     timeout_s: float | None = None
+    title: str | None = None
+    excluded: int = 0
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,32 @@ class ToolServers(ToolCaller, Protocol):
     async def reach(self, server: str, timeout_s: float) -> None:
         """Wait until a server can be called, `timeout_s` at most. An absent server is tried at
         once; the wait ends when that fails and the server has been absent for long."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reloaded:
+    """The configured servers after a reload, by how they differ from before; `faulty` are those
+    whose entry has faults, by name."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    faulty: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+
+class ConfiguredServers(Protocol):
+    """Servers of a configuration that can be read again."""
+
+    @property
+    def fault(self) -> str | None:
+        """Why the configuration could not be read again; None where it is in force."""
+        ...
+
+    async def reload(self) -> Reloaded:
+        """Read the configuration again, and connect and disconnect accordingly; servers whose entry
+        is the same stay connected. Raises Conflict where it cannot be read: nothing changes."""
         ...
 
 

@@ -30,8 +30,15 @@ from pml_gateway.app import mcp_endpoint, register_handlers, rest_api
 from pml_gateway.application.quarantine import Acceptance, Quarantine
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
+from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.parts import Parts, assemble
-from pml_gateway.ports import CallOrigin, ServerStatus, ToolServers
+from pml_gateway.ports import (
+    CallOrigin,
+    ConfiguredServers,
+    Reloaded,
+    ServerStatus,
+    ToolServers,
+)
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.support.builders import AT, KEY, READ, RULES, SCOPE, TERMS, WRITE
 from services.gateway.tests.support.fakes import FakeServices
@@ -43,9 +50,13 @@ READY = ServerStatus(state="ready", error=None, tools=2, since=AT)
 
 
 @dataclass
-class FakeServers(ToolServers):
+class FakeServers(ToolServers, ConfiguredServers):
     """An MCP server `fs` whose tools return their arguments, or first the given `outcomes`; `made`
-    lists the calls made, `origins` whose they were."""
+    lists the calls made, `origins` whose they were. The configuration is reloaded as `reloaded`, or
+    has a `fault`."""
+
+    reloaded: Reloaded = field(default_factory=Reloaded)
+    broken: str | None = None
 
     listed: Mapping[str, tuple[ToolDefinition, ...]] = field(
         default_factory=lambda: {"fs": (READ, WRITE)}
@@ -75,6 +86,17 @@ class FakeServers(ToolServers):
     @override
     async def reach(self, server: str, timeout_s: float) -> None:
         """Change nothing."""
+
+    @property
+    @override
+    def fault(self) -> str | None:
+        return self.broken
+
+    @override
+    async def reload(self) -> Reloaded:
+        if self.broken is not None:
+            raise Conflict(self.broken)
+        return self.reloaded
 
     async def review(self, quarantine: Quarantine, server: str) -> None:
         """List what is admitted of what the server `declares`."""
@@ -155,7 +177,7 @@ def assembled(
     quarantine = Quarantine(stores.accepted, SCOPE, bus.now)
     router = ToolRouter([servers], quarantine.withheld)
     acceptance = Acceptance(quarantine, partial(servers.review, quarantine), router)
-    return assemble(chosen, bus, stores, router, acceptance, {}, uuid4(), KEY)
+    return assemble(chosen, bus, stores, router, acceptance, servers, {}, uuid4(), KEY)
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.bus.watch import BusWatch
-from pml_gateway.adapters.mcp_client.server_pool import configured_servers
+from pml_gateway.adapters.mcp_client.configured import configured_servers
 from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.stub_tools import ECHO, StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
@@ -119,7 +119,7 @@ async def test_no_file_means_no_servers(tmp_path: Path) -> None:
         raise AssertionError(server)
 
     for file in (None, tmp_path / "missing.json"):
-        async with configured_servers(file, {}, nobody) as servers:
+        async with configured_servers(file, {}, nobody) as (servers, _):
             assert servers.status() == {}
 
 
@@ -128,8 +128,8 @@ async def test_a_file_that_cannot_be_used_is_named_with_its_fault(tmp_path: Path
         raise AssertionError(server)
 
     file = tmp_path / "mcp.json"
-    file.write_text('{"mcpServers": {"Fs": {}}}', encoding="utf-8")
-    with pytest.raises(CannotStart, match=r"mcp\.json: mcpServers\.Fs: not a server name"):
+    file.write_text('{"mcpServers": {"Fs": {}}', encoding="utf-8")
+    with pytest.raises(CannotStart, match=r"mcp\.json: not JSON: Expecting ',' delimiter"):
         async with configured_servers(file, {}, nobody):
             pass
 

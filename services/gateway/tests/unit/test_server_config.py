@@ -1,4 +1,4 @@
-"""The `mcpServers` file: parsing and error messages."""
+"""The entries of an `mcpServers` file: models, limits, error messages."""
 
 import json
 from typing import Any
@@ -7,61 +7,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pml_gateway.domain.servers.references import Surroundings
 from pml_gateway.domain.servers.server_config import (
     HttpServer,
-    ServersInvalid,
+    ServerConfig,
     StdioServer,
     child_environment,
-    parse_servers,
 )
+from pml_gateway.domain.servers.servers_file import (
+    ServerEntry,
+    ServersInvalid,
+    read_servers,
+    safe_name,
+    servers_in,
+)
+from pml_gateway.domain.servers.tool_lists import ToolLists
 
 
 def _file(**servers: Any) -> str:
     return json.dumps({"mcpServers": servers})
 
 
+def _servers(text: str, **variables: str) -> dict[str, ServerConfig]:
+    entries = read_servers(text, Surroundings(variables))
+    assert not [entry for entry in entries if entry.faults]
+    return servers_in(entries)
+
+
 def _faults(text: str) -> tuple[str, ...]:
-    with pytest.raises(ServersInvalid) as invalid:
-        parse_servers(text, {})
-    assert str(invalid.value) == "; ".join(invalid.value.faults)
-    return invalid.value.faults
+    """Return the faults of all entries, or of the file."""
+    try:
+        entries = read_servers(text, Surroundings())
+    except ServersInvalid as invalid:
+        return invalid.faults
+    return tuple(fault for entry in entries for fault in entry.faults)
 
 
 def test_both_kinds_of_server_are_read() -> None:
-    servers = parse_servers(
+    servers = _servers(
         _file(
             fs={"command": "deno", "args": ["run", "x"], "env": {"A": "1"}, "cwd": "/data"},
             web={"url": "https://example.org/mcp", "headers": {"X-Key": "k"}, "trust": "hints"},
-        ),
-        {},
+        )
     )
     assert servers == {
         "fs": StdioServer(command="deno", args=("run", "x"), env={"A": "1"}, cwd="/data"),
         "web": HttpServer(url="https://example.org/mcp", headers={"X-Key": "k"}, trust="hints"),
     }
-
-
-def test_variables_are_filled_in_wherever_they_stand() -> None:
-    servers = parse_servers(
-        _file(
-            web={"url": "http://${HOST}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
-            fs={"command": "run", "args": ["--root", "${ROOT}/${HOST}", "$HOME", "${}"]},
-        ),
-        {"HOST": "here", "TOKEN": "secret", "ROOT": "/r"},
-    )
-    assert servers["web"] == HttpServer(
-        url="http://here/mcp", headers={"Authorization": "Bearer secret"}
-    )
-    assert servers["fs"] == StdioServer(command="run", args=("--root", "/r/here", "$HOME", "${}"))
-
-
-def test_a_missing_variable_is_named_with_its_field() -> None:
-    faults = _faults(_file(fs={"command": "x", "args": ["${A}"], "env": {"KEY": "${A}${B}"}}))
-    assert faults == (
-        "mcpServers.fs.args.0: ${A} is not set in the environment",
-        "mcpServers.fs.env.KEY: ${A} is not set in the environment",
-        "mcpServers.fs.env.KEY: ${B} is not set in the environment",
-    )
 
 
 @pytest.mark.parametrize(
@@ -76,28 +68,86 @@ def test_a_missing_variable_is_named_with_its_field() -> None:
         ({"command": "x", "env": {"A": 1}}, "mcpServers.s.env.A: Input should be a valid string"),
         ({"url": "ftp://y"}, "mcpServers.s.url: Value error, must be an http:// or https:// URL"),
         ({"url": "http:///mcp"}, "mcpServers.s.url: Value error, must be an http:// or https://"),
-        ({"url": "http://y", "type": "sse"}, "mcpServers.s.type: Input should be 'http'"),
+        ({"url": "http://y", "type": "ws"}, "mcpServers.s.type: Input should be 'http' or 'sse'"),
+        ({"url": "http://y", "type": 1}, "mcpServers.s.type: Input should be 'http' or 'sse'"),
+        ({"command": "x", "type": "sse"}, "mcpServers.s.type: Input should be 'stdio'"),
         ({"command": "x", "disabled": "?"}, "mcpServers.s.disabled: Input should be a valid bool"),
+        ({"command": "x", "trust": "all"}, "mcpServers.s.trust: Input should be 'hints' or 'none'"),
+        ({"command": "x", "tools": "read"}, "mcpServers.s.tools: Value error, must be a list of"),
+        ({"command": "x", "tools": {"read": {}}}, "mcpServers.s.tools: Value error, must be a"),
+        ({"command": "x", "tools": [1]}, "mcpServers.s.tools: Value error, must be a list of"),
+        ({"command": "x", "includeTools": "r"}, "mcpServers.s.includeTools: Input should be a"),
     ],
 )
-def test_a_faulty_entry_is_named_with_its_field(entry: object, fault: str) -> None:
-    assert _faults(_file(s=entry))[0].startswith(fault)
+def test_a_faulty_entry_is_named_with_its_field_and_stops_no_other(
+    entry: object, fault: str
+) -> None:
+    text = _file(s=entry, other={"command": "x"})
+    assert _faults(text)[0].startswith(fault)
+    entries = read_servers(text, Surroundings())
+    assert servers_in(entries) == {"other": StdioServer(command="x")}
 
 
-@pytest.mark.parametrize("name", ["", "Fs", "f s", "fs:x", "-fs", "_fs", "ü", "a" * 64])
-def test_a_name_that_could_not_be_part_of_a_tool_id_is_refused(name: str) -> None:
-    (fault,) = _faults(_file(**{name: {"command": "x"}}))
-    assert fault.startswith(f"mcpServers.{name}: not a server name")
+def test_an_entry_that_is_nested_too_deeply_is_faulty() -> None:
+    depth = 600
+    text = '{"mcpServers": {"s": {"command": "x", "y": ' + "[" * depth + "]" * depth + "}}}"
+    (fault,) = _faults(text)
+    assert "nested too deeply" in fault or "recursion" in fault
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("fs", "fs"),
+        ("a-_-", "a-_-"),
+        ("GitHub", "github"),
+        ("My files (work)", "my-files-work"),
+        ("@scope/server.name", "scope-server-name"),
+        ("_fs", "fs"),
+        ("Gedächtnis", "gedachtnis"),
+        ("データ", "server-16773842"),
+        ("", "server-e3b0c442"),
+        ("A" * 64, "a" * 54 + "-d53eda7a"),
+    ],
+)
+def test_a_name_of_any_text_has_a_safe_form(title: str, name: str) -> None:
+    (entry,) = read_servers(_file(**{title: {"command": "x"}}), Surroundings())
+    assert (entry.title, entry.name) == (title, name)
+    assert entry.server is not None
+
+
+@given(st.text())
+def test_every_name_has_a_safe_form_that_is_its_own(title: str) -> None:
+    assert safe_name(safe_name(title)) == safe_name(title)
+
+
+def test_of_two_names_with_one_safe_form_the_later_is_faulty() -> None:
+    text = _file(
+        **{"Off": {"command": "o", "disabled": True}, "off": {"command": "1"}},
+        **{"My fs": {"command": "2"}, "my-fs": {"command": "3"}},
+    )
+    entries = read_servers(text, Surroundings())
+    assert {name: one.type for name, one in servers_in(entries).items()} == {
+        "off": "stdio",
+        "my-fs": "stdio",
+    }
+    assert entries[3].name == "my-fs#4"
+    assert entries[3].faults == (
+        "mcpServers.my-fs: its safe form 'my-fs' is that of 'My fs', which comes first; choose "
+        "another name",
+    )
 
 
 def test_our_own_names_are_refused() -> None:
-    (fault,) = _faults(_file(cap={"command": "x"}))
-    assert fault.startswith("mcpServers.cap: this name is taken")
+    (fault,) = _faults(_file(Cap={"command": "x"}))
+    assert fault.startswith("mcpServers.Cap: this name is taken")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{}", '{"mcpServers": []}'])
 def test_a_file_of_another_shape_is_refused(text: str) -> None:
-    assert len(_faults(text)) == 1
+    with pytest.raises(ServersInvalid) as invalid:
+        read_servers(text, Surroundings())
+    assert (str(invalid.value),) == invalid.value.faults
 
 
 def test_broken_json_is_located() -> None:
@@ -105,16 +155,59 @@ def test_broken_json_is_located() -> None:
 
 
 def test_every_fault_is_told_at_once() -> None:
-    assert len(_faults(_file(a={}, b={"url": "x"}, C={"command": "x"}))) == 3
+    assert len(_faults(_file(a={}, b={"url": "x"}, cap={"command": "x"}))) == 3
 
 
-def test_a_disabled_entry_is_passed_over_whatever_it_holds() -> None:
-    assert parse_servers(_file(off={"disabled": True, "args": ["${NONE}"]}), {}) == {}
+@pytest.mark.parametrize("off", [{"disabled": True}, {"enabled": False}])
+def test_a_disabled_entry_is_passed_over_whatever_it_holds(off: dict[str, bool]) -> None:
+    entries = read_servers(_file(off={**off, "args": ["${NONE}"]}), Surroundings())
+    assert entries == (ServerEntry("off", "off", disabled=True),)
 
 
 def test_fields_of_other_programs_are_known_to_have_no_effect() -> None:
-    server = parse_servers(_file(s={"command": "x", "timeout": 3, "autoApprove": []}), {})["s"]
-    assert server.ignored_fields == ("autoApprove",)
+    entry: dict[str, object] = {
+        "command": "x",
+        "timeout": 3,
+        "autoApprove": [],
+        "envFile": ".env",
+        "dev": {},
+    }
+    (read,) = read_servers(_file(s={**entry, "description": "d", "trust": True}), Surroundings())
+    assert read.notes == (
+        "autoApprove has no effect here: policy.json says what runs without approval",
+        "dev has no effect here",
+        "envFile is not read: write its variables into env",
+    )
+    assert read.server is not None
+    assert read.server.trust is None
+
+
+@pytest.mark.parametrize(
+    ("entry", "allow", "deny"),
+    [
+        ({}, None, ()),
+        ({"tools": ["*"]}, ("*",), ()),
+        ({"tools": {"deny": ["write_*"]}}, None, ("write_*",)),
+        ({"tools": {"allow": ["read_*"], "deny": []}}, ("read_*",), ()),
+        ({"includeTools": ["a"], "excludeTools": ["b"]}, ("a",), ("b",)),
+        ({"allowedTools": ["a"], "disabledTools": ["b"]}, ("a",), ("b",)),
+        ({"tools": [], "enabled_tools": ["a"]}, ("a",), ()),
+    ],
+)
+def test_lists_of_tools_are_read_in_the_forms_of_other_clients(
+    entry: dict[str, object], allow: tuple[str, ...] | None, deny: tuple[str, ...]
+) -> None:
+    server = _servers(_file(s={"command": "x", **entry}))["s"]
+    assert server.tool_lists == ToolLists(allow, deny)
+
+
+def test_lists_of_tools_have_patterns_and_denial_wins() -> None:
+    lists = ToolLists(("read_*", "stat"), ("*_secret", "gone"))
+    names = ("read_file", "read_secret", "stat", "write")
+    assert [name for name in names if lists.offers(name)] == ["read_file", "stat"]
+    assert lists.without_tool(names) == ("gone",)
+    assert ToolLists().offers("any")
+    assert not ToolLists(()).offers("any")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +217,7 @@ def test_fields_of_other_programs_are_known_to_have_no_effect() -> None:
 def test_a_time_limit_is_in_seconds_unless_it_is_long_or_has_a_unit(
     given: object, seconds: float
 ) -> None:
-    server = parse_servers(_file(s={"command": "x", "timeout": given}), {})["s"]
+    server = _servers(_file(s={"command": "x", "timeout": given}))["s"]
     assert server.timeout == seconds
 
 
@@ -135,7 +228,7 @@ def test_a_time_limit_that_is_none_is_refused(given: object) -> None:
 
 
 def test_secrets_stay_out_of_what_is_printed() -> None:
-    server = parse_servers(_file(s={"url": "http://y", "headers": {"K": "hush"}}), {})["s"]
+    server = _servers(_file(s={"url": "http://y", "headers": {"K": "hush"}}))["s"]
     assert "hush" not in repr(server)
 
 
@@ -149,17 +242,9 @@ def test_a_child_gets_what_connects_it_and_its_own_variables_win() -> None:
     }
 
 
-def _told(text: str) -> tuple[str, ...]:
-    try:
-        parse_servers(text, {})
-    except ServersInvalid as invalid:
-        return invalid.faults
-    return ()
-
-
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
-    assert _told(text) or json.loads(text)["mcpServers"] == {}
+    assert _faults(text) or read_servers(text, Surroundings()) == ()
 
 
 @given(
@@ -169,4 +254,4 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     )
 )
 def test_any_entry_is_read_or_refused_by_name(entry: object) -> None:
-    assert all(fault.startswith("mcpServers.s") for fault in _told(_file(s=entry)))
+    assert all(fault.startswith("mcpServers.s") for fault in _faults(_file(s=entry)))

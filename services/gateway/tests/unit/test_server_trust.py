@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pml_gateway.domain.servers.server_config import HttpServer, StdioServer, parse_servers
+from pml_gateway.domain.servers.references import Surroundings
+from pml_gateway.domain.servers.server_config import HttpServer, StdioServer
 from pml_gateway.domain.servers.server_trust import trusts_hints
+from pml_gateway.domain.servers.servers_file import read_servers, servers_in
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 FILES = "@modelcontextprotocol/server-filesystem"
@@ -95,11 +97,11 @@ def test_a_server_over_http_is_trusted_by_configuration_alone() -> None:
 
 def test_a_name_in_the_file_makes_nobody_known() -> None:
     servers = {"filesystem": {"command": "evil"}, "mcp-server-git": {"command": "evil"}}
-    parsed = parse_servers(json.dumps({"mcpServers": servers}), {})
+    parsed = servers_in(read_servers(json.dumps({"mcpServers": servers}), Surroundings()))
     assert not any(trusts_hints(server) for server in parsed.values())
 
 
 def test_the_examples_say_what_they_trust() -> None:
     file = (EXAMPLES / "mcp.json").read_text(encoding="utf-8")
-    parsed = parse_servers(file, {"FOLDER": "/data"})
+    parsed = servers_in(read_servers(file, Surroundings({"FOLDER": "/data"})))
     assert [server.trust for server in parsed.values()] == ["hints", "hints"]

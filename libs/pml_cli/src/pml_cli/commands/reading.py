@@ -81,7 +81,9 @@ def _health_lines(health: Json) -> list[str]:
     checks = cast(Json, health.get("checks") or {})
     servers = cast(Json, health.get("mcp_servers") or {})
     lines = [f"{name}: {escape(str(found))}" for name, found in checks.items()]
-    lines += [f"MCP server {name}: {escape(str(found))}" for name, found in servers.items()]
+    lines += [f"MCP server {escape(name)}: {escape(str(found))}" for name, found in servers.items()]
+    if health.get("mcp_servers_file", "ok") != "ok":
+        lines.append(f"mcpServers file: {escape(str(health['mcp_servers_file']))}")
     return [*lines, f"policy: {escape(str(health.get('policy', 'ok')))}"]
 
 

@@ -33,17 +33,21 @@ def list_servers(client: Client, out: Output) -> None:
     answer = client.get("/api/servers")
     table = Table(Column("server", no_wrap=True), "state", "tools", "hints", "remarks", box=None)
     for one in cast(list[Json], answer["servers"]):
-        remarks = [str(one["error"])] if one.get("error") else []
+        remarks = [f"called {one['title']!r} in its file"] if one.get("title") else []
+        remarks += [str(one["error"])] if one.get("error") else []
         remarks += [str(one["circuit_fault"])] if one.get("circuit_fault") else []
         remarks += [str(each) for each in cast(list[object], one.get("warnings") or [])]
         remarks += [
             f"{held['name']}: quarantined, changed {', '.join(cast(list[str], held['changed']))}"
             for held in cast(list[Json], one.get("quarantined") or [])
         ]
+        remarks += [f"{one['excluded']} tools left out by its entry"] if one.get("excluded") else []
         hints = "trusted" if one.get("hints_trusted") else "not trusted"
         texts = (str(one["name"]), str(one["state"]), str(one["tools"]), hints, "; ".join(remarks))
         table.add_row(*map(escape, texts))
     out.show(answer, table)
+    if answer.get("file_fault") and not out.as_json:
+        out.note(str(answer["file_fault"]))
 
 
 def diff(client: Client, out: Output, server: str, tool: str) -> None:

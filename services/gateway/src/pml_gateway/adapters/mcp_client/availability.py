@@ -64,6 +64,10 @@ class Availability:
         self._closed = True
         self._set("failed", reason)
 
+    def retry(self) -> None:
+        """Have the server tried at once."""
+        self._wanted.set()
+
     def demand(self) -> Demand:
         """Return the demand of a call that needs the server from now on."""
         return Demand(time.monotonic(), self._failed_attempts)

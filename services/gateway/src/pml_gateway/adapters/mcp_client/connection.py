@@ -79,10 +79,12 @@ class UpstreamConnection:
         self.client: Client | None = None
         self.tools: tuple[ToolDefinition, ...] = ()
         self.warnings: tuple[str, ...] = ()
+        self.excluded = 0
         self.end_reason = ""
         self._name = name
         self._limits = limits
         self._trusts_hints = trusts_hints(server)
+        self._lists = server.tool_lists
         self._admit = admit
         self._admitting = anyio.Lock()
         self._declared: tuple[ToolDefinition, ...] = ()
@@ -249,8 +251,14 @@ class UpstreamConnection:
             f"{tool}: _meta {key!r} differs between listings, so it is not part of the definition"
             for tool, key in sorted(self._unstable)
         )
-        self._warn((*aside, *faults, *left_out))
-        return tools
+        unmatched = (
+            f"its entry's lists of tools name {pattern!r}, which no tool matches"
+            for pattern in self._lists.without_tool([tool.name for tool in tools])
+        )
+        self._warn((*aside, *faults, *left_out, *unmatched))
+        offered = tuple(tool for tool in tools if self._lists.offers(tool.name))
+        self.excluded = len(tools) - len(offered)
+        return offered
 
     def _warn(self, warnings: tuple[str, ...]) -> None:
         for warning in warnings:

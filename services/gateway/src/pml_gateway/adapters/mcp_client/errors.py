@@ -36,6 +36,14 @@ def not_connected(server: str, reason: str) -> str:
     )
 
 
+def excluded(server: str, tool: str) -> str:
+    """Explain that a call was not made, because the configuration leaves its tool out."""
+    return (
+        f"{server}:{tool} is not offered: the lists of tools in the entry of {server!r} in the "
+        "mcpServers file leave it out. Nothing was called"
+    )
+
+
 def changed_meanwhile(server: str, tool: str) -> str:
     """Explain that a call was not made, because its tool is another one by now."""
     return (

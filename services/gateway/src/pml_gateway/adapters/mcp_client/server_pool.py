@@ -2,24 +2,25 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_common.service import CannotStart
 from pml_gateway.adapters.mcp_client.connection import Admit, Limits
+from pml_gateway.adapters.mcp_client.errors import not_connected
 from pml_gateway.adapters.mcp_client.upstream_server import OnTools, UpstreamServer
+from pml_gateway.adapters.mcp_client.withdrawals import Withdrawals
 from pml_gateway.domain.api.mcp_tools import did_you_mean
-from pml_gateway.domain.servers.server_config import ServerConfig, ServersInvalid, parse_servers
+from pml_gateway.domain.servers.server_config import ServerConfig
+from pml_gateway.domain.servers.servers_file import ServerEntry, servers_in
 from pml_gateway.domain.tool_calls.repeatable import NotSent
-from pml_gateway.ports import CallOrigin, ServerStatus, ToolServers
+from pml_gateway.ports import CallOrigin, Reloaded, ServerStatus, ToolServers
 
-__all__ = ["Admit", "Limits", "OnTools", "ServerPool", "configured_servers"]
+__all__ = ["Admit", "Limits", "OnTools", "ServerPool", "admit_all"]
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ async def _ignore_tools(server: str, tools: tuple[ToolDefinition, ...]) -> None:
     """Ignore a listing."""
 
 
-async def _admit_all(server: str, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
+async def admit_all(server: str, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
     """Admit every tool."""
     return tools
 
@@ -36,37 +37,93 @@ async def _admit_all(server: str, tools: tuple[ToolDefinition, ...]) -> tuple[To
 class ServerPool(ToolServers):
     """`admit(server, tools)` returns the tools of a server's whole listing that may be offered.
     `on_tools(server, tools)` gets these whenever the server connects or changes them, and again
-    until it returns without raising."""
+    until it returns without raising; none once the server is removed."""
 
     def __init__(
         self,
-        servers: Mapping[str, ServerConfig],
+        servers: Mapping[str, ServerConfig] = MappingProxyType({}),
         *,
         environment: Mapping[str, str] = MappingProxyType({}),
         limits: Limits | None = None,
         on_tools: OnTools = _ignore_tools,
-        admit: Admit = _admit_all,
+        admit: Admit = admit_all,
     ) -> None:
-        self._servers = {
-            name: UpstreamServer(
-                name,
-                server,
-                environment=environment,
-                limits=limits or Limits(),
-                on_tools=on_tools,
-                admit=admit,
-            )
-            for name, server in servers.items()
-        }
-        for name, server in servers.items():
-            for field in server.ignored_fields:
-                log.warning("mcpServers.%s.%s has no effect here", name, field)
+        self._environment = environment
+        self._limits = limits or Limits()
+        self._on_tools = on_tools
+        self._admit = admit
+        self._withdrawals = Withdrawals(on_tools, admit)
+        self._started = False
+        self._applying = asyncio.Lock()
+        self._faulty: dict[str, ServerStatus] = {}
+        self._servers = {name: self._new(name, server) for name, server in servers.items()}
 
     async def start(self) -> None:
         """Begin to connect to all of them, in the background: none delays another, or the
         gateway."""
+        self._started = True
         for server in self._servers.values():
             server.start()
+
+    async def apply(self, entries: Collection[ServerEntry]) -> Reloaded:
+        """Make these entries the configured ones: connect and disconnect accordingly. Servers whose
+        entry is the same stay connected; those that are not, are tried again."""
+        async with self._applying:
+            wanted = servers_in(entries)
+            before = {name: server.config for name, server in self._servers.items()}
+            removed = [name for name in before if name not in wanted]
+            changed = [name for name in wanted if before.get(name, wanted[name]) != wanted[name]]
+            added = [name for name in wanted if name not in before]
+            leaving = [self._servers.pop(name) for name in removed]
+            leaving += [self._servers[name] for name in changed]
+            titles = {entry.name: entry.title for entry in entries}
+            self._set_faulty(entries)
+            for name in (*changed, *added):
+                await self._withdrawals.drop(name)
+                self._servers[name] = self._new(name, wanted[name], titles[name])
+            await asyncio.gather(*(server.close() for server in leaving))
+            for name in removed:
+                await self._withdrawals.begin(name)
+            for name, server in self._servers.items():
+                if name not in (*changed, *added):
+                    server.retry()
+                elif self._started:
+                    server.start()
+            unchanged = tuple(name for name in wanted if name not in (*changed, *added))
+            faulty = {entry.name: entry.faults for entry in entries if entry.faults}
+            return Reloaded(tuple(added), tuple(removed), tuple(changed), unchanged, faulty)
+
+    def _new(self, name: str, server: ServerConfig, title: str | None = None) -> UpstreamServer:
+        return UpstreamServer(
+            name,
+            server,
+            environment=self._environment,
+            limits=self._limits,
+            on_tools=self._on_tools,
+            admit=self._admit,
+            title=None if title == name else title,
+        )
+
+    def _set_faulty(self, entries: Collection[ServerEntry]) -> None:
+        now = datetime.now(UTC)
+        for entry in entries:
+            for fault in entry.faults:
+                log.warning("mcpServers: %s", fault)
+            for note in entry.notes:
+                log.info("mcpServers.%s: %s", entry.title, note)
+        self._faulty = {
+            entry.name: ServerStatus(
+                state="failed",
+                error=f"its entry is faulty: {'; '.join(entry.faults)}",
+                tools=0,
+                since=now,
+                hints_trusted=False,
+                announced=False,
+                title=None if entry.title == entry.name else entry.title,
+            )
+            for entry in entries
+            if entry.faults
+        }
 
     async def settled(self, timeout_s: float) -> bool:
         """Wait until each server is ready or has failed; False if some still connect by then."""
@@ -80,6 +137,7 @@ class ServerPool(ToolServers):
 
     async def close(self) -> None:
         """Disconnect from all; their processes have ended when this returns."""
+        await self._withdrawals.close()
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
     async def review(self, server: str) -> None:
@@ -93,7 +151,7 @@ class ServerPool(ToolServers):
 
     @override
     def status(self) -> dict[str, ServerStatus]:
-        return {name: server.status for name, server in self._servers.items()}
+        return self._faulty | {name: server.status for name, server in self._servers.items()}
 
     @override
     async def call(
@@ -102,37 +160,16 @@ class ServerPool(ToolServers):
         """Call a tool; its server does not hear whose call it is."""
         name, _, tool = tool_id.partition(":")
         server = self._servers.get(name)
-        if server is None:
+        if server is not None:
+            return await server.call(tool, args, timeout_s)
+        faulty = self._faulty.get(name)
+        if faulty is not None:
+            message = not_connected(name, faulty.error or faulty.state)
+        else:
             message = f"no MCP server {name!r} is configured{did_you_mean(name, self._servers)}"
-            return NotSent(status="tool_error", message=message)
-        return await server.call(tool, args, timeout_s)
+        return NotSent(status="tool_error", message=message)
 
     @override
     async def reach(self, server: str, timeout_s: float) -> None:
         if server in self._servers:
             await self._servers[server].reach(timeout_s)
-
-
-@asynccontextmanager
-async def configured_servers(
-    file: Path | None, environment: Mapping[str, str], on_tools: OnTools, admit: Admit = _admit_all
-) -> AsyncGenerator[ServerPool]:
-    """The servers of an `mcpServers` file, not started yet, disconnected when the context exits;
-    none without a file. Raises CannotStart that names the file and all faults."""
-    try:
-        configured = parse_servers(_text_of(file), environment)
-    except ServersInvalid as error:
-        raise CannotStart(f"{file}: {error}") from error
-    servers = ServerPool(configured, environment=environment, on_tools=on_tools, admit=admit)
-    try:
-        yield servers
-    finally:
-        await servers.close()
-
-
-def _text_of(file: Path | None) -> str:
-    if file is not None and file.is_file():
-        return file.read_text(encoding="utf-8")
-    if file is not None:
-        log.warning("there is no file %s, so there are no MCP servers", file)
-    return '{"mcpServers": {}}'

@@ -21,6 +21,7 @@ from pml_gateway.adapters.mcp_client.errors import (
     Refused,
     changed_meanwhile,
     describe,
+    excluded,
     not_connected,
     outcome_of_error,
 )
@@ -54,10 +55,14 @@ class UpstreamServer:
         limits: Limits,
         on_tools: OnTools,
         admit: Admit,
+        title: str | None = None,
     ) -> None:
         self.name = name
         self.tools: tuple[ToolDefinition, ...] = ()
+        self.config = server
+        self._title = title
         self._server = server
+        self._excluded = 0
         self._environment = environment
         self._limits = limits
         self._on_tools = on_tools
@@ -89,6 +94,8 @@ class UpstreamServer:
             calls_under_way=self._gate.under_way,
             calls_queued=self._gate.queued,
             timeout_s=self._server.timeout,
+            title=self._title,
+            excluded=self._excluded,
         )
 
     def start(self) -> None:
@@ -104,6 +111,10 @@ class UpstreamServer:
         with suppress(TimeoutError, NotConnected):
             async with asyncio.timeout(timeout_s):
                 await self._connected()
+
+    def retry(self) -> None:
+        """Try to connect now, if it is not connected."""
+        self._availability.retry()
 
     async def review(self) -> None:
         """Ask again which of its tools may be offered; announce them if they are others."""
@@ -122,6 +133,8 @@ class UpstreamServer:
     async def call(self, tool: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
         """Call one of its tools; answers within `timeout_s`, and within the server's own time limit
         once the call is sent, whatever the server does."""
+        if not self._server.tool_lists.offers(tool):
+            return NotSent(status="refused", message=excluded(self.name, tool))
         sent = asyncio.Event()
         judged = self._find(tool)
         request = asyncio.create_task(self._request(tool, judged, args, timeout_s, sent))
@@ -281,6 +294,7 @@ class UpstreamServer:
 
     def _take_tools(self, connection: UpstreamConnection) -> None:
         self.tools, self._warnings = connection.tools, connection.warnings
+        self._excluded = connection.excluded
         self._tools_changed.set()
 
     async def _announce(self) -> None:

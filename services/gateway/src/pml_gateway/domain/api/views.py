@@ -127,9 +127,12 @@ class ServerView(Contract):
     which parts of it are not used. Untrusted hints are ignored. Once `announced`, programs can call
     its tools. Those that are `quarantined`, by name, are not offered and cannot be called.
     While its `circuit` is `open`, its calls are refused, as `circuit_fault` says; while it is
-    `half_open`, one at a time is made. `timeout_s` is the configured time limit of a call."""
+    `half_open`, one at a time is made. `timeout_s` is the configured time limit of a call.
+    `title` is its name in the configuration, where that is another than `name`; `excluded` counts
+    the tools that the configuration leaves out."""
 
     name: str
+    title: str | None = None
     state: Literal["connecting", "ready", "failed"]
     error: str | None
     tools: int
@@ -142,13 +145,33 @@ class ServerView(Contract):
     calls_under_way: int = 0
     calls_queued: int = 0
     timeout_s: float | None = None
+    excluded: int = 0
     quarantined: tuple[QuarantinedTool, ...] = ()
 
 
+class FaultyServer(Contract):
+    """A configured server that is not connected, because its entry has `faults`."""
+
+    name: str
+    faults: tuple[str, ...]
+
+
+class ReloadView(Contract):
+    """The configured servers after a reload, by how they differ from before."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    faulty: tuple[FaultyServer, ...]
+
+
 class ServerList(Contract):
-    """The connected MCP servers, by name."""
+    """The configured MCP servers, by name. `file_fault` says why their file could not be read
+    again; they are then those of before."""
 
     servers: tuple[ServerView, ...]
+    file_fault: str | None = None
 
 
 class ChangedPart(Contract):

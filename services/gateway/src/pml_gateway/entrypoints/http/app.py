@@ -34,7 +34,13 @@ from pml_gateway.entrypoints.http.servers import server_routes
 from pml_gateway.entrypoints.http.tools import tool_routes
 from pml_gateway.entrypoints.http.traces import trace_routes
 from pml_gateway.entrypoints.http.workflows import cancel_routes, workflow_routes
-from pml_gateway.ports import Approvers, ComposedPrograms, KnownTools, WorkflowStore
+from pml_gateway.ports import (
+    Approvers,
+    ComposedPrograms,
+    ConfiguredServers,
+    KnownTools,
+    WorkflowStore,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class UseCases:
     store: WorkflowStore
     tools: KnownTools
     acceptance: Acceptance
+    configured: ConfiguredServers
     query_client: QueryClient
     composed: ComposedPrograms
 
@@ -104,8 +111,12 @@ def rest_app(
         trace_routes(query_client, caller),
         index_routes(query_client, caller, approver_of(callers)),
         tool_routes(agents, bus, caller),
-        server_routes(tools, use_cases.acceptance, caller, approver_of(callers)),
-        health_routes(health.checks, tools, health.policy_fault, health.readiness),
+        server_routes(
+            tools, use_cases.acceptance, use_cases.configured, caller, approver_of(callers)
+        ),
+        health_routes(
+            health.checks, tools, use_cases.configured, health.policy_fault, health.readiness
+        ),
         docs_routes(),
     ):
         app.include_router(router)

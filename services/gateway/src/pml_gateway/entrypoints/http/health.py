@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 
 from pml_common.health import Checks, Readiness, report
 from pml_gateway.entrypoints.http.routing import ERRORS
-from pml_gateway.ports import ServerStatus, ToolServers
+from pml_gateway.ports import ConfiguredServers, ServerStatus, ToolServers
 
 _NOT_READY: Final[dict[int | str, dict[str, Any]]] = {
     503: {"description": "Not ready: the answer says what."}
@@ -18,6 +18,7 @@ _NOT_READY: Final[dict[int | str, dict[str, Any]]] = {
 def health_routes(
     checks: Checks,
     servers: ToolServers,
+    configured: ConfiguredServers,
     policy_fault: Callable[[], str | None],
     readiness: Readiness,
 ) -> APIRouter:
@@ -26,12 +27,16 @@ def health_routes(
 
     @router.get("/healthz", operation_id="health", responses=_NOT_READY)
     async def health() -> JSONResponse:
-        """Respond 200 if all dependencies respond. MCP servers and the policy file are reported but
-        do not count: an unreachable server fails only its own calls, and a policy file with a fault
-        leaves the previous policy in force."""
+        """Respond 200 if all dependencies respond. MCP servers, their file and the policy file are
+        reported but do not count: an unreachable server fails only its own calls, and a file with a
+        fault leaves what was before in force."""
         status, body = await report(checks)
         states = {name: _description_of(each) for name, each in servers.status().items()}
-        others = {"policy": policy_fault() or "ok", "mcp_servers": states}
+        others = {
+            "policy": policy_fault() or "ok",
+            "mcp_servers": states,
+            "mcp_servers_file": configured.fault or "ok",
+        }
         return JSONResponse({**body, **others}, status_code=status)
 
     @router.get("/readyz", operation_id="ready", responses={**_NOT_READY, 403: ERRORS[403]})

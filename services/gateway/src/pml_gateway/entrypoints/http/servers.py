@@ -1,4 +1,5 @@
-"""GET /api/servers; GET /api/servers/{server}/quarantine, POST /api/servers/{server}/accept."""
+"""GET /api/servers, POST /api/servers/reload; GET /api/servers/{server}/quarantine,
+POST /api/servers/{server}/accept."""
 
 from typing import Annotated
 
@@ -7,7 +8,14 @@ from pydantic import Field
 
 from pml_gateway.application.quarantine import Acceptance
 from pml_gateway.domain.api.request import Request
-from pml_gateway.domain.api.views import QuarantineView, ServerList, ServerView, quarantine_of
+from pml_gateway.domain.api.views import (
+    FaultyServer,
+    QuarantineView,
+    ReloadView,
+    ServerList,
+    ServerView,
+    quarantine_of,
+)
 from pml_gateway.entrypoints.http.routing import (
     CONFLICT,
     NOT_APPROVER,
@@ -15,7 +23,7 @@ from pml_gateway.entrypoints.http.routing import (
     CallerOf,
     api_router,
 )
-from pml_gateway.ports import Caller, ToolServers
+from pml_gateway.ports import Caller, ConfiguredServers, ToolServers
 
 
 class Accept(Request):
@@ -25,9 +33,14 @@ class Accept(Request):
 
 
 def server_routes(
-    servers: ToolServers, acceptance: Acceptance, caller_of: CallerOf, approver_of: CallerOf
+    servers: ToolServers,
+    acceptance: Acceptance,
+    configured: ConfiguredServers,
+    caller_of: CallerOf,
+    approver_of: CallerOf,
 ) -> APIRouter:
-    """Routes that read the connected MCP servers, and accept changed definitions of tools."""
+    """Routes that read the configured MCP servers, reload their configuration, and accept changed
+    definitions of tools."""
     router = api_router("servers")
 
     @router.get("/servers", operation_id="list_servers")
@@ -37,6 +50,7 @@ def server_routes(
         views = [
             ServerView(
                 name=name,
+                title=status.title,
                 state=status.state,
                 error=status.error,
                 tools=status.tools,
@@ -49,11 +63,31 @@ def server_routes(
                 calls_under_way=status.calls_under_way,
                 calls_queued=status.calls_queued,
                 timeout_s=status.timeout_s,
+                excluded=status.excluded,
                 quarantined=acceptance.quarantine.reports(name),
             )
             for name, status in sorted(servers.status().items())
         ]
-        return ServerList(servers=tuple(views))
+        return ServerList(servers=tuple(views), file_fault=configured.fault)
+
+    @router.post(
+        "/servers/reload", operation_id="reload_servers", responses={**NOT_APPROVER, **CONFLICT}
+    )
+    async def reload_servers(_: Annotated[Caller, Depends(approver_of)]) -> ReloadView:
+        """Read the mcpServers file again: connect added servers, disconnect removed ones, connect
+        changed ones anew, and try at once those that are not connected; the rest stays as it is.
+        Entries with faults are set aside. A file that cannot be read is a conflict, and changes
+        nothing. Idempotent."""
+        found = await configured.reload()
+        return ReloadView(
+            added=found.added,
+            removed=found.removed,
+            changed=found.changed,
+            unchanged=found.unchanged,
+            faulty=tuple(
+                FaultyServer(name=name, faults=faults) for name, faults in found.faulty.items()
+            ),
+        )
 
     @router.get("/servers/{server}/quarantine", operation_id="show_quarantine", responses=NOT_FOUND)
     async def show_quarantine(

@@ -1,0 +1,102 @@
+"""The servers of an `mcpServers` file, read at the start and again on demand."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+from pml_common.service import CannotStart
+from pml_gateway.adapters.mcp_client.connection import Admit
+from pml_gateway.adapters.mcp_client.server_pool import ServerPool, admit_all
+from pml_gateway.adapters.mcp_client.upstream_server import OnTools
+from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.servers.references import Surroundings
+from pml_gateway.domain.servers.servers_file import ServerEntry, ServersInvalid, read_servers
+from pml_gateway.ports import ConfiguredServers, Reloaded
+
+log = logging.getLogger(__name__)
+
+_EDITORS_FOLDERS: Final = (".vscode", ".cursor", ".idea", ".kiro", ".roo", ".gemini", ".pml")
+"""Folders of a workspace in which a file of servers may be."""
+
+
+class ServersFile(ConfiguredServers):
+    """A file, its present state, and the pool of its servers."""
+
+    def __init__(self, file: Path | None, environment: Mapping[str, str], pool: ServerPool) -> None:
+        self._file = file
+        self._environment = environment
+        self._pool = pool
+        self._fault: str | None = None
+
+    @property
+    def fault(self) -> str | None:
+        """Why the file could not be read again; None where its content is in force."""
+        return self._fault
+
+    @override
+    async def reload(self) -> Reloaded:
+        if self._file is None:
+            raise Conflict("this gateway has no mcpServers file: set PML_MCP_SERVERS, and restart")
+        try:
+            entries = await asyncio.to_thread(read_file, self._file, self._environment)
+        except ServersInvalid as error:
+            self._fault = f"{error}; the servers of before stay"
+            log.warning("%s", self._fault)
+            raise Conflict(self._fault) from error
+        self._fault = None
+        return await self._pool.apply(entries)
+
+
+def read_file(file: Path | None, environment: Mapping[str, str]) -> tuple[ServerEntry, ...]:
+    """Read the entries of a file; none where there is no file. Raises ServersInvalid that names
+    the file."""
+    if file is None or not file.is_file():
+        if file is not None:
+            log.info("there is no file %s, so there are no MCP servers", file)
+        return ()
+    try:
+        text = file.read_text(encoding="utf-8")
+        return read_servers(text, Surroundings(environment, places_of(file, environment)))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ServersInvalid((f"{file}: cannot be read: {error}",)) from error
+    except ServersInvalid as error:
+        raise ServersInvalid(tuple(f"{file}: {fault}" for fault in error.faults)) from error
+
+
+def places_of(file: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what editors fill in: the workspace is the file's folder, or the one that the
+    editor's folder with the file is in."""
+    folder = file.absolute().parent
+    workspace = folder.parent if folder.name in _EDITORS_FOLDERS else folder
+    return {
+        "workspaceFolder": str(workspace),
+        "workspaceFolderBasename": workspace.name,
+        "userHome": environment.get("HOME") or str(Path.home()),
+    }
+
+
+@asynccontextmanager
+async def configured_servers(
+    file: Path | None,
+    environment: Mapping[str, str],
+    on_tools: OnTools,
+    admit: Admit = admit_all,
+) -> AsyncGenerator[tuple[ServerPool, ServersFile]]:
+    """The servers of an `mcpServers` file, not started yet, disconnected when the context exits;
+    none without a file. Entries with faults are set aside. Raises CannotStart for a file that
+    cannot be read at all."""
+    pool = ServerPool(environment=environment, on_tools=on_tools, admit=admit)
+    try:
+        entries = await asyncio.to_thread(read_file, file, environment)
+    except ServersInvalid as error:
+        raise CannotStart(str(error)) from error
+    await pool.apply(entries)
+    try:
+        yield pool, ServersFile(file, environment, pool)
+    finally:
+        await pool.close()

@@ -63,6 +63,10 @@ crash: setup ## kill and freeze executors at every point of their runs
 races: setup ## 50 writers of the same records for a minute: no lost update, no name twice
 	PML_RACE_SECONDS=60 $(RUN) pytest -q services/registry/tests/integration/test_record_races.py
 
+.PHONY: conformance
+conformance: setup ## the official conformance suite of MCP, in both revisions that it scores
+	$(RUN) pytest -q tests/e2e/test_conformance.py
+
 .PHONY: faults
 faults: setup ## 30 minutes of faults in every part under load, and a report (ARGS="--minutes 3 --seed 7")
 	$(RUN) python -m tests.faults --report docs/proof/faults.md $(ARGS)

@@ -13,6 +13,7 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
+from tests.conformance.suite import conformance_servers
 from tests.e2e.agents import Mode
 from tests.e2e.collector import collector
 from tests.e2e.harness import StackHarness
@@ -38,6 +39,7 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
         },
     }
     servers |= {"odd": odd_server(folder), "gone": {"command": "no-such-program"}}
+    servers |= conformance_servers()
     config = home / "servers.json"
     config.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     async with collector() as telemetry:

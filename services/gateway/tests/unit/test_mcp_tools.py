@@ -124,6 +124,11 @@ def test_every_tool_of_any_listing_is_usable_or_a_fault(listed: list[Any]) -> No
     assert len(tools) + len(faults) == len({str(tool.get("name")) for tool in listed})
 
 
+def test_a_tool_without_a_description_is_listed_with_one_that_says_so() -> None:
+    listing = listing_of(ToolDefinition(server="fs", name="read"), "fs_read")
+    assert listing["description"] == "fs:read, which its server does not describe"
+
+
 def test_a_tool_is_listed_with_its_true_id_as_title() -> None:
     tool = ToolDefinition(
         server="fs",

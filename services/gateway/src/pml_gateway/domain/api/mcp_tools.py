@@ -57,7 +57,7 @@ def listing_of(tool: ToolDefinition, name: str) -> JsonObject:
     listing: JsonObject = {
         "name": name,
         "title": tool.tool_id,
-        "description": tool.description,
+        "description": tool.description or f"{tool.tool_id}, which its server does not describe",
         "inputSchema": _without_header_hints(tool.input_schema),
         "annotations": _hints(tool.title, tool.annotations),
     }

@@ -31,7 +31,7 @@ def allowed_values(uses: ParameterUses) -> Iterator[_Passing]:
         found = checks.of(statement)
         if found is not None:
             yield found
-        if _returns(statement):
+        if returns(statement):
             return
 
 
@@ -47,14 +47,14 @@ class _Checks:
             return self._switch(statement)
         if statement.kind != "if_statement":
             return None
-        if _throws(statement["consequence"]) and statement.child("alternative") is None:
+        if throws(statement["consequence"]) and statement.child("alternative") is None:
             return self._unless(condition_of(statement))
         return self._chain(statement)
 
     def _switch(self, statement: Node) -> _Passing | None:
         clauses = statement["body"].children
         others = [clause for clause in clauses if clause.kind == "switch_default"]
-        if not any(map(_throws, others)):
+        if not any(map(throws, others)):
             return None
         labels = [clause["value"] for clause in clauses if clause.kind == "switch_case"]
         return self._all([self._equal(statement["value"], label) for label in labels])
@@ -68,7 +68,7 @@ class _Checks:
             if otherwise is None:
                 return None
             statement = otherwise.children[0]
-        return self._all(found) if _throws(statement) else None
+        return self._all(found) if throws(statement) else None
 
     def _when(self, condition: Node) -> _Passing | None:
         """Return the values that make a condition true, of one parameter alone."""
@@ -127,14 +127,14 @@ class _Checks:
         return known[0][0], [value for _, values in known for value in values]
 
 
-def _throws(node: Node) -> bool:
+def throws(node: Node) -> bool:
     """Whether a statement or clause always ends in an error."""
     last = node.children[-1] if node.children else node
     is_throw = node.kind == "throw_statement"
-    return is_throw or (last.kind == "throw_statement" and not _returns(node))
+    return is_throw or (last.kind == "throw_statement" and not returns(node))
 
 
-def _returns(node: Node) -> bool:
+def returns(node: Node) -> bool:
     """Whether a statement may end the program."""
     waiting = [node]
     while waiting:

@@ -7,7 +7,7 @@ from pml_analysis.names.bindings import Binding
 from pml_analysis.names.constants import json_value, listed_values
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import Constant, Origin, constant
-from pml_analysis.parameters.annotations import read_annotation
+from pml_analysis.parameters.annotations import Annotation, read_annotation
 from pml_analysis.parameters.method_types import (
     ARITHMETIC,
     ASKING,
@@ -33,6 +33,8 @@ _LOOKING_UP: Final = frozenset({"has", "includes", "indexOf"})
 def read_uses(uses: ParameterUses) -> Shape:
     """Collect the constraints from all uses of the arguments."""
     reader = _Reader(uses.origins)
+    for pattern, path in uses.forwarded:
+        reader.received(pattern, path)
     for node, path in uses:
         binding = uses.origins.scopes.binding(node)
         if _LENGTH in path:
@@ -61,6 +63,15 @@ class _Reader:
                 if owner and isinstance(owner[-1], str):  # not of one element of many
                     value = json_value(self._origins, part.value)
                     self.arguments.at(owner, start).has_default(value)
+
+    def received(self, pattern: Node, path: Path) -> None:
+        """Read the annotation of a function's parameter that gets a part of the arguments."""
+        annotation = pattern.above.child("type")
+        if annotation is not None and pattern.field == "pattern":
+            shape = self.arguments.at(path, pattern.start)
+            self._state(shape, self._tree.text(annotation))
+            if pattern.above.kind == "optional_parameter":
+                shape.may_be_absent = True
 
     def used(self, node: Node, path: Path) -> None:
         """Read an expression that is a part of the arguments, and the members that open it
@@ -105,14 +116,10 @@ class _Reader:
             if read is not None:
                 read(self, node, above, shape)
 
-    def _state(self, shape: Shape, text: str) -> None:
+    def _state(self, shape: Shape, text: str, *, is_present: bool = False) -> None:
         found = read_annotation(text)
-        if found is None:
-            return
-        shape.certain.add(found.type)
-        shape.may_be_absent |= found.may_be_absent
-        if found.items is not None:
-            shape.at((None,), shape.offset).certain.add(found.items)
+        if found is not None:
+            _state(found, shape, is_present=is_present)
 
     def operand(self, node: Node, above: Node, shape: Shape) -> None:
         is_left = node.field == "left"
@@ -201,7 +208,23 @@ class _Reader:
     def named(self, _: Node, above: Node, shape: Shape) -> None:
         annotation = above.child("type")
         if annotation is not None:
-            self._state(shape, self._tree.text(annotation))
+            is_always_reached = above.above.above is self._tree.root
+            self._state(shape, self._tree.text(annotation), is_present=is_always_reached)
+
+
+def _state(said: Annotation, shape: Shape, *, is_present: bool) -> None:
+    """Note what an annotation says of a value; `is_present`: also that it is always there."""
+    shape.certain.add(said.type)
+    shape.annotated.add(said.type)
+    shape.may_be_absent |= said.may_be_absent
+    shape.is_annotated_present |= is_present and not said.may_be_absent
+    if said.items is not None:
+        items = shape.at((None,), shape.offset)
+        items.certain.add(said.items)
+        items.annotated.add(said.items)
+        items.is_annotated_present = True
+    for name, inner in said.fields.items():
+        _state(inner, shape.at((name,), shape.offset), is_present=True)
 
 
 _CONTEXTS: Final[Mapping[str, Callable[[_Reader, Node, Node, Shape], None]]] = {

@@ -31,6 +31,9 @@ class ParameterUses:
         self._forwarded: dict[int, dict[Path, None]] = {}
         """By the parameter's name, where it is declared."""
 
+        self.forwarded: dict[tuple[Node, Path], None] = {}
+        """Patterns of functions' parameters with the parts that they get, in order."""
+
         calls = [(unit.function, entry) for unit in units for entry in unit.entries]
         calls += _called_where_written(origins)
         self._followed = {entry.index for function, entry in calls if not _collects(function)}
@@ -97,7 +100,9 @@ class ParameterUses:
         for (pattern, _), part in zip(parameters_of(function), given, strict=False):
             if part is not None and part.value is not None and pattern.kind != "rest_pattern":
                 for path in self.paths(part.value):
-                    self._note(pattern, Part(part.value, (*path, *part.path)))
+                    whole = (*path, *part.path)
+                    self._note(pattern, Part(part.value, whole))
+                    self.forwarded[pattern, whole] = None
 
     def _note(self, pattern: Node, part: Part) -> None:
         for target in targets(self.origins.tree, pattern, (part,)):

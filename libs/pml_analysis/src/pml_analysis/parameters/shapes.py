@@ -40,6 +40,14 @@ class Shape:
     tool_fields: list[ToolField] = field(default_factory=list[ToolField])
     fields: "dict[str, Shape]" = field(default_factory=lambda: {})
     items: "Shape | None" = None
+    annotated: set[str] = field(default_factory=set[str])
+    """The types that its author annotated it with."""
+
+    is_annotated_present: bool = False
+    """Whether its author annotated it as one that is always there."""
+
+    has_fallback: bool = False
+    """Whether something takes its place where it is missing."""
 
     @property
     def required(self) -> bool:
@@ -65,7 +73,7 @@ class Shape:
 
     def has_default(self, value: JsonValue) -> None:
         """Record that it may be left out; `value` is the default, None where that is unknown."""
-        self.may_be_absent = True
+        self.may_be_absent = self.has_fallback = True
         if value is not None:
             self.certain.add(type_of(value))
             if not is_among(value, self.defaults):

@@ -15,6 +15,7 @@ from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse, mode_of, program_of
 from pml_gateway.domain.api.exact_arguments import require_exact_integers
+from pml_gateway.domain.api.given_arguments import doubts, require_certain
 from pml_gateway.ports import HERE, CallerSide
 
 _tracer = trace.get_tracer(__name__)
@@ -35,11 +36,14 @@ class CapabilityExecution:
         self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide = HERE
     ) -> ExecuteResponse:
         """Execute a capability, unless the cached result of an earlier run answers. Raises as
-        `ProgramExecution.execute`, and QueryFailed."""
+        `ProgramExecution.execute`, QueryFailed, and InvalidRequest for arguments with which it
+        cannot run."""
         reference = request.capability or ""
         query = ResolveCapability(scope=scope, principal=principal, reference=reference)
         record = await self.query_client.request(catalog.RESOLVE_CAPABILITY, query)
-        told = {"notices": record.notices} if record.notices else {}
+        require_certain(record.name, record.parameters_schema, request.arguments)
+        notices = (*record.notices, *doubts(record.parameters_schema, request.arguments))
+        told = {"notices": notices} if notices else {}
         cached = await self.cache.find(principal, record, request)
         if cached is not None:
             answer = await self.workflows.response(cached)

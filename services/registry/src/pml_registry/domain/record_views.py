@@ -9,6 +9,7 @@ from uuid import UUID
 from pml_analysis.typing.declarations import capability_signature, tool_signature
 from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord, Usage
+from pml_common.contracts.parameters import without_certain
 from pml_common.contracts.registry import CapabilityHit, DiscoveryHit, ToolHit
 from pml_common.contracts.source import CapabilitySource
 from pml_common.contracts.tool import JsonObject, ToolDefinition
@@ -99,7 +100,7 @@ def _capability_hit(record: Presented, score: float) -> CapabilityHit:
         name=record.name,
         score=score,
         description=record.description,
-        parameters_schema=record.parameters_schema,
+        parameters_schema=without_certain(record.parameters_schema),
         tools_used=record.tools_used,
         usage=record.usage,
         signature=_signature(callable_name(record.name), json.dumps(record.parameters_schema)),

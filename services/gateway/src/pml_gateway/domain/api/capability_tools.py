@@ -6,6 +6,7 @@ from typing import Final
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.display_names import parse_display_name
 from pml_common.contracts.dns import RecordSummary
+from pml_common.contracts.parameters import without_certain
 from pml_common.contracts.tool import JsonObject
 
 _ANY_ARGUMENTS: Final[JsonObject] = {"type": "object"}
@@ -25,5 +26,5 @@ def capability_listing(record: RecordSummary) -> JsonObject:
         "name": parse_display_name(record.name).mcp_name,
         "title": record.name,
         "description": record.description or f"The capability {record.name}.",
-        "inputSchema": {**_ANY_ARGUMENTS, **(record.parameters_schema or {})},
+        "inputSchema": {**_ANY_ARGUMENTS, **without_certain(record.parameters_schema or {})},
     }

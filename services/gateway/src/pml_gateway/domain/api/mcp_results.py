@@ -23,6 +23,8 @@ from pml_gateway.domain.tool_calls.tool_result import (
 )
 
 _LINES_SAID: Final = 20
+NOTICES: Final = "pml/notices"
+"""Key in `_meta` of a capability's result: what its caller should change."""
 
 _MCP_NAMES: Final = {
     name: alias_generators.to_camel(name)
@@ -72,7 +74,8 @@ def answer_result(
             return result_of(answer.result, structured=structured)
         return error_result(answer.message or answer.status)
     if answer.status == "success":
-        return result_of(answer.result, structured=structured)
+        result = result_of(answer.result, structured=structured)
+        return {**result, "_meta": {NOTICES: list(answer.notices)}} if answer.notices else result
     way_on = f"\n{answer.next.message}" if answer.next is not None else ""
     return error_result(f"{tool_id}: {_reason(answer)}{way_on}", _whole(answer))
 
@@ -121,7 +124,8 @@ def _reason(response: ExecuteResponse) -> str:
     if response.error is None:
         return f"{response.status}{workflow}"
     warned = "".join(f"\n{line}" for each in response.warnings for line in _lines(each))
-    return f"{_description_of(response.error)}{workflow}{warned}"
+    noted = "".join(f"\nnotice: {each}" for each in response.notices)
+    return f"{_description_of(response.error)}{workflow}{warned}{noted}"
 
 
 def _call_line(call: ShownCall) -> str:

@@ -1,0 +1,53 @@
+"""Arguments of capabilities that are called by name: refused before anything runs, or doubted."""
+
+from pml_common.contracts.parameters import CERTAIN
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.entrypoints.mcp.tools import McpTools
+from pml_gateway.ports import Caller
+from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.cached import learn, look
+from services.gateway.tests.support.harness import World
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}},
+    "required": ["path"],
+    CERTAIN: {"properties": {"path": {"type": "string"}}, "required": ["path"]},
+}
+CALLER = Caller(SCOPE, "mira")
+
+
+async def test_arguments_that_cannot_work_run_nothing(w: World) -> None:
+    learn(w, parameters_schema=SCHEMA)
+    answer = await w.http.post(
+        "/api/execute", json={"capability": "fs:look", "args": {"path": 3, "limit": 1}}
+    )
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == (
+        "args.path is 3, and must be a string. Nothing ran. fs:look takes path (string), "
+        "limit (integer)."
+    )
+    tools = McpTools(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
+    calls: list[tuple[str, JsonObject]] = [
+        ("cap_fs_look", {}),
+        ("pml_execute", {"capability": "fs:look", "args": {}}),
+    ]
+    for name, args in calls:
+        refused = await tools.call(CALLER, name, args)
+        assert refused.is_error
+        assert "args.path is missing. Nothing ran." in str(refused.content)
+    assert w.peers.requests == w.peers.runs == []
+
+
+async def test_a_doubt_stands_in_the_answer(w: World) -> None:
+    learn(w, parameters_schema=SCHEMA)
+    answer = await look(w, "/a", args={"path": "/a", "limit": "many"})
+    doubt = 'args.limit is "many", and must be an integer.'
+    assert (answer["status"], answer["notices"]) == ("success", [doubt])
+    assert "notices" not in await look(w, "/a")
+    tools = McpTools(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
+    called = await tools.call(CALLER, "cap_fs_look", {"path": "/a", "limit": "many"})
+    assert (called.is_error, called.meta) == (False, {"pml/notices": [doubt]})
+    learn(w, "fail", parameters_schema=SCHEMA)
+    failed = await tools.call(CALLER, "cap_fs_look", {"path": "/a", "limit": "many"})
+    assert f"notice: {doubt}" in str(failed.content)

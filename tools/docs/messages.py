@@ -22,14 +22,15 @@ from pml_common.contracts.catalog import (
 
 PAGE = Path(__file__).parents[2] / "docs/messages.md"
 FILES = "../libs/pml_common"
-KINDS = {"evt": "event", "cmd": "command", "run": "event, until handled"}
+KINDS = {"evt": "event", "cmd": "command", "run": "event, until handled", "sig": "signal"}
 HEAD = """\
 # Messages
 Generated from the message catalog (`pml_common/contracts/catalog.py`) by `make docs`; not to be
 edited.
 
 - An *event* is published by its owner, a *command* by the named sender; both are stored in a stream
-  of the owner: events for days, commands and events *until handled* by their consumers.
+  of the owner: events for days, commands and events *until handled* by their consumers. A
+  *signal* is not stored.
 - A *consumer* is durable: each message goes to one replica, at least once. A *listener* gets the
   message in every replica, at most once.
 - *At once* is how many messages a consumer handles together; while messages are frequent, it

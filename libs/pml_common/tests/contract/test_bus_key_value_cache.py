@@ -36,6 +36,32 @@ async def test_a_value_expires_with_its_own_time_to_live(
     assert await bus.get("longer") == b"new"
 
 
+async def test_a_deleted_value_is_gone_and_can_be_put_again(harness: BusHarness) -> None:
+    one, other = await harness.connect("gateway"), await harness.connect("gateway")
+    await one.delete(KEY)
+    assert await one.get(KEY) is None
+    await one.put(KEY, b"first", 1.0)
+    await other.delete(KEY)
+    assert await one.get(KEY) is None
+    await one.put(KEY, b"second", LONG_S)
+    assert await other.get(KEY) == b"second"
+
+
+async def test_the_keys_under_a_prefix_are_counted(harness: BusHarness) -> None:
+    bus = await harness.connect("gateway")
+    assert await bus.count("session.ada") == 0
+    for key in ("ada.1", "ada.2", "ada.2.x", "eve.1", "ada"):
+        await bus.put(f"session.{key}", b"x", LONG_S)
+    await bus.put("session.ada.3", b"x", 1.0)
+    assert await bus.count("session.ada") == 3
+    await bus.delete("session.ada.1")
+
+    async def expired() -> bool:
+        return await bus.count("session.ada") == 1
+
+    await eventually(expired, within=10)
+
+
 async def test_without_a_server_the_cache_is_unavailable(harness: BusHarness) -> None:
     bus = await harness.connect("gateway")
     await bus.put(KEY, b"x", LONG_S)
@@ -44,4 +70,8 @@ async def test_without_a_server_the_cache_is_unavailable(harness: BusHarness) ->
         await bus.get(KEY)
     with pytest.raises(BusUnavailable):
         await bus.put(KEY, b"y", LONG_S)
+    with pytest.raises(BusUnavailable):
+        await bus.delete(KEY)
+    with pytest.raises(BusUnavailable):
+        await bus.count("acme")
     assert await (await harness.connect("gateway")).get(KEY) == b"x"

@@ -21,6 +21,7 @@ from pml_common.http_server import HttpServer, inherited, serve_http
 from pml_common.service import RunningService
 from pml_common.storage.schema import open_schema, storage_check
 from pml_gateway.adapters.bus.client_sessions import BusClientSessions
+from pml_gateway.adapters.bus.replicas import BusReplicas
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
@@ -107,6 +108,10 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             listeners += [announcer.announce, _change_publisher(endpoint)]
             await register_handlers(parts)
             await bus.listen(catalog.CAPABILITY_CHANGED, _capability_publisher(endpoint))
+            messages = endpoint.messages
+            await bus.listen(
+                catalog.CLIENT_MESSAGE, messages.on_client_message, wants=messages.wants
+            )
             async with (
                 background((*periodic_work(parts, announcer, outputs), std.announce(on_tools))),
                 _serving(parts, endpoint, listening) as http,
@@ -261,6 +266,7 @@ def mcp_endpoint(parts: Parts) -> McpEndpoint:
         allowed=parts.use_cases.agents,
         callers=_callers(settings),
         sessions=Sessions(BusClientSessions(parts.bus), parts.bus.now),
+        replicas=BusReplicas(parts.bus),
         version=version("pml-gateway"),
         hosts=settings.names.hosts,
         origins=settings.names.origins,

@@ -229,6 +229,15 @@ class ClientSessions(Protocol):
         ...
 
 
+class Replicas(Protocol):
+    """The other gateways, as far as they hear. Every method may raise BusUnavailable."""
+
+    async def pass_on(self, session: ClientSession, message: JsonObject) -> None:
+        """Tell all what a client said: an answer, or a cancellation, of a call that is not
+        here."""
+        ...
+
+
 class Approvers(Callers, Protocol):
     """Identifies callers and approvers by their credentials."""
 

@@ -5,7 +5,7 @@
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
-from nats.js.kv import KeyValue
+from nats.js.kv import KV_DEL, KV_OP, KeyValue
 from typing_extensions import override
 
 from pml_common.bus import names
@@ -41,3 +41,16 @@ class NatsKeyValueCache(KeyValueCache):
                 return (await self._bucket.get(key)).value
             except NotFoundError:
                 return None
+
+    @override
+    async def delete(self, key: str) -> None:
+        with server_errors(self._client, f"delete {key}"):
+            headers = {KV_OP: KV_DEL}
+            await self._js.publish(f"{self._prefix}{key}", b"", headers=headers, msg_ttl=1.0)
+
+    @override
+    async def count(self, prefix: str) -> int:
+        with server_errors(self._client, f"count {prefix}"):
+            subjects = f"{self._prefix}{prefix}.*"
+            info = await self._js.stream_info(names.CACHE_STREAM, subjects_filter=subjects)
+            return len(info.state.subjects or {})

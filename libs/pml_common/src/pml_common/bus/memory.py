@@ -149,6 +149,16 @@ class MemoryBus(Bus):
         return self.broker.cache.get(key)
 
     @override
+    async def delete(self, key: str) -> None:
+        self._require(f"delete {key}")
+        self.broker.delete(key)
+
+    @override
+    async def count(self, prefix: str) -> int:
+        self._require(f"count {prefix}")
+        return sum(key.rpartition(".")[0] == prefix for key in self.broker.cache)
+
+    @override
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         async def process(envelope: Envelope, deliveries: int) -> Disposition:
             return await self._receiver.handle(consumer, handler, envelope, deliveries)

@@ -284,6 +284,11 @@ class MemoryBroker:
         known.consumer = consumer
         return known
 
+    def delete(self, key: str) -> None:
+        """Delete a cached value, if there is one."""
+        if self.cache.pop(key, None) is not None:
+            self._cache_timers.pop(key).cancel()
+
     def add_dead_letter(self, letter: Envelope) -> None:
         """Store a dead letter and deliver it to the dead-letter consumer."""
         self.dead.append(parse_dead_letter(letter))
@@ -301,9 +306,12 @@ class MemoryBroker:
     def store(self, envelope: Envelope) -> int:
         """Store, deliver, and return the sequence. Raises Fenced, BusUnavailable."""
         self.require(f"publish {envelope.subject}")
+        address = names.parse_subject(envelope.subject)
+        if address.kind == "sig":
+            self._hear(envelope)
+            return 0
         if self.refusal is not None:
             raise BusUnavailable(f"publish {envelope.subject}: {self.refusal}")
-        address = names.parse_subject(envelope.subject)
         stored = self.stream(address.kind, address.owner).store(envelope, self.clock.now())
         if isinstance(stored, int):
             return stored
@@ -311,9 +319,12 @@ class MemoryBroker:
             prefix = names.prefix_of(cast(Consumer[Message], durable.consumer).message)
             if envelope.subject.startswith(prefix + "."):
                 durable.offer(stored)
+        self._hear(envelope)
+        return stored.sequence
+
+    def _hear(self, envelope: Envelope) -> None:
         for receive in list(self.subscriptions):
             receive(envelope)
-        return stored.sequence
 
     def handled(self, consumer: Consumer[Message] | DeadLetterConsumer, stored: Stored) -> None:
         """Remove a message that is kept until it is handled once its last consumer has."""

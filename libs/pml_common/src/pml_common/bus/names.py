@@ -9,7 +9,7 @@ from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import MessageType, QueryType, Service
 from pml_common.contracts.scope import Scope
 
-Kind = Literal["evt", "cmd", "run"]
+Kind = Literal["evt", "cmd", "run", "sig"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 DEAD_STREAM = "PML_DEAD"

@@ -194,6 +194,14 @@ class NatsBus(Bus):
         return await self._cache.get(key)
 
     @override
+    async def delete(self, key: str) -> None:
+        await self._cache.delete(key)
+
+    @override
+    async def count(self, prefix: str) -> int:
+        return await self._cache.count(prefix)
+
+    @override
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         await self._consumers.consume(consumer, handler)
 

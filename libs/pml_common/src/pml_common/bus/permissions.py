@@ -86,7 +86,7 @@ def _dead_letters(service: Service) -> Iterator[str]:
     yield f"$JS.API.CONSUMER.CREATE.{durable}"
     yield f"$JS.API.CONSUMER.MSG.NEXT.{durable}"
     yield f"$JS.ACK.{durable}.>"
-    queues = (each for each in catalog.MESSAGES if each.kind != "evt")
+    queues = (each for each in catalog.MESSAGES if each.is_stored and each.kind != "evt")
     for name in sorted({names.stream_of(each.kind, each.owner) for each in queues}):
         yield f"$JS.API.DIRECT.GET.{name}"
 

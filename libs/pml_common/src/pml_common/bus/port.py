@@ -90,7 +90,8 @@ class Publisher(Protocol):
 
     async def publish(self, message: Message) -> int:
         """Store a message and return its stream sequence; a second publish of the same
-        `message_id` within the server's window stores nothing and returns the first sequence.
+        `message_id` within the server's window stores nothing and returns the first sequence. A
+        `Signal` is not stored, nor known to be heard (0).
 
         A `JournalAppend` is stored only if its `previous` is the sequence of the last event of its
         owner about its entity, of whatever type (0: none yet); without `previous`, always. A
@@ -142,7 +143,17 @@ class KeyValueCache(Protocol):
         ...
 
     async def get(self, key: str) -> bytes | None:
-        """Return the value of a key; None if it is missing or expired. Raises BusUnavailable."""
+        """Return the value of a key; None if it is missing, deleted or expired. Raises
+        BusUnavailable."""
+        ...
+
+    async def delete(self, key: str) -> None:
+        """Delete the value of a key, if it has one. Raises BusUnavailable."""
+        ...
+
+    async def count(self, prefix: str) -> int:
+        """Count the keys of one more token than `prefix`; one that was just deleted may count for a
+        second. Raises BusUnavailable."""
         ...
 
 

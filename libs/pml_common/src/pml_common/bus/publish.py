@@ -15,6 +15,7 @@ from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
 from pml_common.bus.errors import BusError, Fenced, StaleServer
 from pml_common.bus.identity import Identity
 from pml_common.bus.port import Publisher
+from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 
 _WRONG_LAST_SEQUENCE = 10071
@@ -36,7 +37,15 @@ class NatsPublisher(Publisher):
     async def publish(self, message: Message) -> int:
         with tracing.publishing(message) as headers:
             sealed = await codec.seal(message, headers, self._payloads, self._identity)
+            if not catalog.type_of(message).is_stored:
+                return await self._signal(sealed.subject, sealed.data, headers)
             return await self.store(sealed.subject, sealed.data, headers)
+
+    async def _signal(self, subject: str, data: bytes, headers: dict[str, str]) -> int:
+        """Send what nobody stores; 0."""
+        with server_errors(self._client, f"publish {subject}"):
+            await self._client.publish(subject, data, headers=headers)
+        return 0
 
     async def store(self, subject: str, data: bytes, headers: dict[str, str]) -> int:
         """Store one body and return its sequence."""

@@ -63,6 +63,7 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
     subjects = {
         names.stream_of(entry.kind, entry.owner): [names.stream_subjects(entry.kind, entry.owner)]
         for entry in catalog.MESSAGES
+        if entry.is_stored
     }
     kinds = {names.stream_of(each.kind, each.owner): each.kind for each in catalog.MESSAGES}
     subjects[names.DEAD_STREAM] = [names.DEAD_SUBJECTS, f"{names.MAX_DELIVERIES_ADVISORIES}.>"]

@@ -30,14 +30,16 @@ def subjects_of(service: str) -> Sequence[str]:
     checked = {
         names.write_check(each.kind, each.owner)
         for each in catalog.MESSAGES
-        if each.sender == service
+        if each.sender == service and each.is_stored
     }
     return [*sorted(checked), _payloads(service)]
 
 
 def every_subject() -> Sequence[str]:
     """Return the subjects that an operator checks: every stream."""
-    checked = {names.write_check(each.kind, each.owner) for each in catalog.MESSAGES}
+    checked = {
+        names.write_check(each.kind, each.owner) for each in catalog.MESSAGES if each.is_stored
+    }
     return [
         *sorted(checked),
         _payloads("operator"),

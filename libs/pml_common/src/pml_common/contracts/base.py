@@ -57,6 +57,17 @@ class Command(Message):
         return self.command_id
 
 
+class Signal(Message):
+    """A message that is not stored: every replica that listens hears it at most once, now."""
+
+    signal_id: UUID
+
+    @property
+    def message_id(self) -> UUID:
+        """The signal's id."""
+        return self.signal_id
+
+
 class Query(Contract):
     """A request to its owner for an immediate reply; nothing is stored."""
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pml_common.contracts import (
     acceptance,
     analyzer,
+    client_sessions,
     curation,
     dependencies,
     dns,
@@ -22,7 +23,7 @@ from pml_common.contracts import (
     registry,
     search_index,
 )
-from pml_common.contracts.base import Command, Contract, Message, Query
+from pml_common.contracts.base import Command, Contract, Message, Query, Signal
 from pml_common.contracts.capability import CapabilityRecord
 
 Service = Literal["gateway", "analyzer", "executor", "learner", "registry"]
@@ -61,11 +62,18 @@ class MessageType(Generic[M_co]):
         return self.sent_by or self.owner
 
     @property
-    def kind(self) -> Literal["evt", "cmd", "run"]:
+    def is_stored(self) -> bool:
+        """Whether a stream keeps its messages: not those of signals."""
+        return not issubclass(self.model, Signal)
+
+    @property
+    def kind(self) -> Literal["evt", "cmd", "run", "sig"]:
         """Second token of the subject: `run` where a message is stored only until each of its
-        consumers has handled it."""
+        consumers has handled it, `sig` where it is not stored."""
         if self.until_handled:
             return "run"
+        if not self.is_stored:
+            return "sig"
         return "cmd" if issubclass(self.model, Command) else "evt"
 
 
@@ -183,6 +191,18 @@ OUTPUTS_OBSERVED = MessageType(
     "outputs-observed",
     gateway.OutputsObserved,
     "Results of tools without an output schema showed new types.",
+)
+CLIENT_MESSAGE = MessageType(
+    "gateway",
+    "client-message",
+    client_sessions.ClientMessage,
+    "An MCP client said something that another replica may wait for.",
+)
+SESSION_ENDED = MessageType(
+    "gateway",
+    "session-ended",
+    client_sessions.SessionEnded,
+    "An MCP client ended its session.",
 )
 EXECUTION_ANALYZED = MessageType(
     "analyzer",
@@ -609,6 +629,8 @@ LISTENERS: tuple[tuple[Service, MessageType[Message]], ...] = (
     ("gateway", RUN_FINISHED),
     ("gateway", CANCEL_RUN),
     ("gateway", TOOLS_LISTED),
+    ("gateway", CLIENT_MESSAGE),
+    ("gateway", SESSION_ENDED),
     ("analyzer", CATALOG_CHANGED),
     ("analyzer", CAPABILITY_CHANGED),
     ("registry", CAPABILITY_CHANGED),

@@ -28,6 +28,7 @@ class Sessions:
         """Store a new session and return its id, which nobody can guess. Raises BusUnavailable."""
         session_id, now = uuid4().hex, self._now()
         session = ClientSession(
+            scope=caller.scope,
             caller=caller_key(caller.scope, caller.principal),
             key=session_key(caller.scope, caller.principal, session_id),
             protocol_version=version,

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
+from pml_common.contracts import catalog
 from pml_common.contracts.dns import QueryRecords, RecordPage, RecordSummary
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
@@ -22,6 +23,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.http_server import serve_http
 from pml_gateway.adapters.bus.client_sessions import BusClientSessions
+from pml_gateway.adapters.bus.replicas import BusReplicas
 from pml_gateway.application.client_sessions import Sessions
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.curation import CurateNames
@@ -218,12 +220,16 @@ async def served(
         allowed=agent,
         callers=agent,
         sessions=Sessions(BusClientSessions(bus), bus.now),
+        replicas=BusReplicas(bus),
         version="1",
         max_body_bytes=max_body_bytes,
         beat_s=beat_s,
         origins=origins,
     )
+    messages = endpoint.messages
+    await bus.listen(catalog.CLIENT_MESSAGE, messages.on_client_message, wants=messages.wants)
     port = free_port()
     app = Starlette(routes=[endpoint.route])
     async with serve_http(app, "127.0.0.1", port, BoundedHttpProtocol), endpoint.running():
         yield ServedEndpoint(agent, endpoint, f"http://127.0.0.1:{port}/mcp")
+    await bus.drain(1.0)

@@ -18,6 +18,7 @@ class ClientSession(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    scope: Scope
     caller: str
     key: str
     protocol_version: str

@@ -71,7 +71,7 @@ class ClientRequests:
     def __init__(self) -> None:
         self._asked: dict[tuple[str, str], _Asked] = {}
 
-    def await_any(self, session_key: str) -> bool:
+    def has_of(self, session_key: str) -> bool:
         """Whether an answer of this session is awaited here."""
         return any(key == session_key for key, _ in self._asked)
 

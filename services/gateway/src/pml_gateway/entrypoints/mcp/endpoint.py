@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
-from mcp.server.context import CallNext, HandlerResult
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.server.transport_security import TransportSecuritySettings
@@ -37,6 +36,7 @@ from pml_gateway.domain.api.listed_tools import (
     ListMode,
     list_mode,
 )
+from pml_gateway.entrypoints.mcp.client_messages import ClientMessages
 from pml_gateway.entrypoints.mcp.client_requests import ClientRequests
 from pml_gateway.entrypoints.mcp.http_sessions import HttpSessions
 from pml_gateway.entrypoints.mcp.open_calls import (
@@ -45,7 +45,7 @@ from pml_gateway.entrypoints.mcp.open_calls import (
     OpenCalls,
 )
 from pml_gateway.entrypoints.mcp.tools import McpTools
-from pml_gateway.ports import AgentApi, AllowedTools, Caller, Callers, CallerSide
+from pml_gateway.ports import AgentApi, AllowedTools, Caller, Callers, CallerSide, Replicas
 
 PATH = "/mcp"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -77,6 +77,7 @@ class McpEndpoint:
         allowed: AllowedTools,
         callers: Callers,
         sessions: Sessions,
+        replicas: Replicas,
         version: str,
         hosts: Sequence[str] = LOOPBACK_HOSTS,
         origins: Collection[str] = (),
@@ -103,7 +104,6 @@ class McpEndpoint:
             on_subscriptions_listen=self._listen,
             get_tool_input_schema=_no_header_parameters,
         )
-        server.middleware.append(self._observe)
         security = _security_of(hosts, origins)
         self._manager = StreamableHTTPSessionManager(
             app=server,
@@ -111,11 +111,14 @@ class McpEndpoint:
             security_settings=security,
             max_request_body_size=max_body_bytes,
         )
+        requests = ClientRequests()
+        self.messages = ClientMessages(requests, self._open, replicas)
         self._http = HttpSessions(
             self._manager.handle_request,
             callers,
             sessions,
-            ClientRequests(),
+            requests,
+            self.messages,
             security,
             max_body_bytes,
         )
@@ -192,12 +195,6 @@ class McpEndpoint:
             return await self._tools.call(caller, params.name, arguments, side)
 
         return await self._open.answer(ctx, work)
-
-    async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Take the cancellations of older clients, each of which is a request of its own."""
-        if ctx.method == "notifications/cancelled":
-            self._open.cancel(ctx)
-        return await call_next(ctx)
 
     def _list_mode(self, ctx: Context) -> ListMode:
         if ctx.request is None:

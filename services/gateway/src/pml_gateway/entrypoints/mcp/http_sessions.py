@@ -1,7 +1,7 @@
 """Sessions over HTTP: requests of clients that begin with a handshake, before the SDK answers them.
 
-The SDK answers each POST on its own. Session ids are given and checked here, and a client's answer
-to a request of ours is taken here.
+The SDK answers each POST on its own. Session ids are given and checked here, and what a client
+says about its open calls is taken here.
 """
 
 from collections.abc import Mapping
@@ -24,6 +24,7 @@ from pml_common.bus.errors import BusUnavailable
 from pml_gateway.application.client_sessions import Sessions
 from pml_gateway.domain.api.client_session import ClientSession
 from pml_gateway.domain.api.errors import Forbidden
+from pml_gateway.entrypoints.mcp.client_messages import ClientMessages, concerns_open_call
 from pml_gateway.entrypoints.mcp.client_requests import ClientRequests, PostStream
 from pml_gateway.entrypoints.mcp.http_exchange import EXCHANGE, HttpExchange
 from pml_gateway.ports import Caller, Callers
@@ -43,6 +44,7 @@ class HttpSessions:
         callers: Callers,
         sessions: Sessions,
         requests: ClientRequests,
+        messages: ClientMessages,
         security: TransportSecuritySettings,
         max_body_bytes: int,
     ) -> None:
@@ -50,6 +52,7 @@ class HttpSessions:
         self._callers = callers
         self._sessions = sessions
         self._requests = requests
+        self._messages = messages
         self._security = TransportSecurityMiddleware(security)
         self._bounded = RequestBodyLimitMiddleware(self._answer, max_body_bytes)
 
@@ -87,8 +90,8 @@ class HttpSessions:
             await self._inner(request.scope, receive, send)
         elif (session := await self._sessions.find(caller, session_id)) is None:
             await _no_session()(request.scope, receive, send)
-        elif _is_answer(message):
-            self._requests.answer(session.key, message)
+        elif concerns_open_call(message):
+            await self._messages.take(session, message)
             await Response(status_code=202)(request.scope, receive, send)
         else:
             await self._exchange(session, request.scope, receive, send)
@@ -139,10 +142,6 @@ def _message_of(body: bytes) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return cast("Mapping[str, Any]", message) if isinstance(message, dict) else {}
-
-
-def _is_answer(message: Mapping[str, Any]) -> bool:
-    return "method" not in message and ("result" in message or "error" in message)
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -15,6 +15,7 @@ from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import JsonValue
 
 from pml_gateway.domain.workflow.progress import progress_value
 from pml_gateway.entrypoints.mcp.http_exchange import client_of, exchange_of
@@ -114,15 +115,20 @@ class OpenCalls:
             if beating is not None:
                 beating.cancel()
 
-    def cancel(self, ctx: Context) -> None:
-        """Cancel the call that a `notifications/cancelled` names, if it is of the same session."""
-        exchange, named = exchange_of(ctx), (ctx.params or {}).get("requestId")
-        if exchange is None or not isinstance(named, str | int):
-            return
-        call = self._calls.get((exchange.session.key, named))
-        if call is not None and call.task is not None:
-            call.withdrawn = True
-            call.task.cancel()
+    def has_of(self, session_key: str) -> bool:
+        """Whether a call of this session is under way here."""
+        return any(key == session_key for key, _ in self._calls)
+
+    def cancel(self, session_key: str, params: JsonValue) -> bool:
+        """Cancel the call that the parameters of a `notifications/cancelled` of this session name;
+        return whether it is here."""
+        named = params.get("requestId") if isinstance(params, dict) else None
+        call = self._calls.get((session_key, named)) if isinstance(named, str | int) else None
+        if call is None or call.task is None:
+            return False
+        call.withdrawn = True
+        call.task.cancel()
+        return True
 
     async def _detached(
         self, ctx: Context, call: _OpenCall, work: Awaitable[CallToolResult]

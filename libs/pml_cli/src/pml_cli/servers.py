@@ -1,6 +1,7 @@
 """`pml servers`: MCP servers, the trust in their hints, and changed definitions of tools."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
@@ -8,13 +9,18 @@ from pml_cli.options import AsJson, Home, KeyFile, Url
 from pml_cli.session import session
 
 servers = typer.Typer(
-    no_args_is_help=True, help="Add MCP servers, show their state, accept their tools."
+    no_args_is_help=True,
+    help="Add, check and reload MCP servers, show their state, accept their tools.",
 )
+
+ServersFile = Annotated[
+    Path | None, typer.Argument(help="An mcpServers file; default the stack's mcp.json.")
+]
 
 
 @servers.command("list")
 def servers_list(url: Url = None, as_json: AsJson = False) -> None:
-    """List connected servers, their state, their tools in quarantine, and whether their hints are
+    """List configured servers, their state, their tools in quarantine, and whether their hints are
     trusted."""
     from pml_cli.commands import servers as command
 
@@ -48,6 +54,33 @@ def servers_accept(
         command.accept(client, out, server, tools or [], approver)
 
 
+@servers.command("reload")
+def servers_reload(key_file: KeyFile = None, url: Url = None, as_json: AsJson = False) -> None:
+    """Apply a changed mcpServers file: connect, disconnect and retry; the rest stays connected."""
+    from pml_cli.commands import servers as command
+    from pml_cli.credentials import deciding_headers
+
+    with session(url, as_json=as_json) as (client, out):
+        command.reload(client, out, deciding_headers(client.url, key_file))
+
+
+@servers.command("check")
+def servers_check(
+    file: ServersFile = None,
+    connect: Annotated[
+        bool, typer.Option("--connect", help="Start and connect the servers, and list their tools.")
+    ] = False,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show each entry of an mcpServers file, its safe name and its faults; exit 1 with faults."""
+    from pml_cli.commands import server_programs
+    from pml_cli.output import Output
+
+    chosen = file or _file_of(home)
+    raise typer.Exit(server_programs.check(Output(as_json=as_json), chosen, connect=connect))
+
+
 @servers.command("add")
 def servers_add(
     name: str,
@@ -55,6 +88,9 @@ def servers_add(
         list[str] | None, typer.Argument(help="Command that starts it: -- COMMAND ARGS…")
     ] = None,
     at: Annotated[str | None, typer.Option("--url", help="HTTP URL, instead of a command.")] = None,
+    transport: Annotated[
+        Literal["http", "sse"] | None, typer.Option(help="Of the URL; else found out.")
+    ] = None,
     trust_hints: Annotated[
         bool | None,
         typer.Option(help="Whether to trust its tools' hints (read-only, …); else asked."),
@@ -62,11 +98,24 @@ def servers_add(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a server to the stack's mcp.json; the next `pml up` connects it."""
-    from pml_cli.commands import servers as adding
+    """Add a server to the stack's mcp.json; `pml servers reload` or `pml up` connects it."""
+    from pml_cli.commands import server_entries
     from pml_cli.output import Output
+
+    entry = server_entries.entry_of(command or [], at, transport)
+    server_entries.add(Output(as_json=as_json), _file_of(home), name, entry, trust_hints)
+
+
+@servers.command("remove")
+def servers_remove(name: str, home: Home = None, as_json: AsJson = False) -> None:
+    """Remove a server from the stack's mcp.json; `pml servers reload` disconnects it."""
+    from pml_cli.commands import server_entries
+    from pml_cli.output import Output
+
+    server_entries.remove(Output(as_json=as_json), _file_of(home), name)
+
+
+def _file_of(home: Path | None) -> Path:
     from pml_local.folder import DataFolder, default_home
 
-    file = DataFolder(home or default_home()).mcp_servers
-    entry = adding.entry_of(command or [], at)
-    adding.add(Output(as_json=as_json), file, name, entry, trust_hints)
+    return DataFolder(home or default_home()).mcp_servers

@@ -76,8 +76,9 @@ def test_at_a_terminal_the_user_is_asked(
         (("box", "--trust-hints"), "either -- COMMAND ARGS… or --url URL"),
         (("box", "--trust-hints", "--url", "http://x/mcp", "--", "x"), "either -- COMMAND"),
         (("dns", "--trust-hints", "--", "x"), "'dns' is the name of PML's own tools"),
-        (("Box", "--trust-hints", "--", "x"), "'Box' is not a valid server name"),
+        (("Meta", "--trust-hints", "--", "x"), "'Meta' is the name of PML's own tools"),
         (("old", "--trust-hints", "--", "x"), "has a server 'old' already"),
+        (("Old", "--trust-hints", "--", "x"), "has a server 'old' already"),
     ],
 )
 def test_an_invalid_server_is_an_error_and_changes_nothing(

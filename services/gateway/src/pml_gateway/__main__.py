@@ -1,8 +1,22 @@
-"""Process of the gateway."""
+"""Process of the gateway; with arguments, a command on an `mcpServers` file."""
 
-from pml_common.service import run_service
-from pml_gateway.app import serve
-from pml_gateway.settings import GatewaySettings
+import os
+import sys
+
+
+def main() -> None:
+    """Run what the arguments ask for; each way imports only what it needs."""
+    if len(sys.argv) > 1:
+        from pml_gateway.entrypoints.commands.program import run_command
+
+        raise SystemExit(run_command(sys.argv[1:], dict(os.environ)))
+
+    from pml_common.service import run_service
+    from pml_gateway.app import serve
+    from pml_gateway.settings import GatewaySettings
+
+    run_service("gateway", GatewaySettings(), serve)
+
 
 if __name__ == "__main__":
-    run_service("gateway", GatewaySettings(), serve)
+    main()

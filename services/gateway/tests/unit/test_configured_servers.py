@@ -10,9 +10,10 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.tool import ToolDefinition
-from pml_gateway.adapters.mcp_client.configured import configured_servers, places_of
+from pml_gateway.adapters.mcp_client.configured import configured_servers
 from pml_gateway.adapters.mcp_client.server_pool import ServerPool
 from pml_gateway.adapters.mcp_client.withdrawals import Withdrawals
+from pml_gateway.adapters.servers_file import places_of
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.ports import ConfiguredServers, Reloaded
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pml_common.contracts.server_names import safe_name
 from pml_gateway.domain.servers.references import Surroundings
 from pml_gateway.domain.servers.server_config import (
     HttpServer,
@@ -18,7 +19,6 @@ from pml_gateway.domain.servers.servers_file import (
     ServerEntry,
     ServersInvalid,
     read_servers,
-    safe_name,
     servers_in,
 )
 from pml_gateway.domain.servers.tool_lists import ToolLists

@@ -1,8 +1,5 @@
 """The `mcpServers` file: its entries, each read alone, so that one with a fault stops no other."""
 
-import hashlib
-import re
-import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
@@ -12,11 +9,10 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from pml_common.contracts.display_names import RESERVED_NAMESPACES
+from pml_common.contracts.server_names import safe_name
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.servers.references import Surroundings, fill_in, inputs_of
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
-
-SERVER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 _ROOTS: Final = ("mcpServers", "servers")
 """The key of the entries: of most clients, of VS Code."""
@@ -27,8 +23,6 @@ _SAME: Final = {
     "transportType": "type",
 }
 """Fields of other clients, and ours of the same meaning."""
-_LONGEST: Final = 63
-_DIGEST: Final = 8
 _APPROVING: Final = ("alwaysAllow", "autoApprove", "autoAllow")
 _SILENT: Final = ("description", "name", "title", "icon", "gallery", "version", "note")
 """Fields that only describe."""
@@ -56,18 +50,6 @@ class ServerEntry:
     disabled: bool = False
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-def safe_name(title: str) -> str:
-    """Return the form of a name that addresses a server: `[a-z0-9][a-z0-9_-]{0,62}`."""
-    if SERVER_NAME.fullmatch(title):
-        return title
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    safe = re.sub("[^a-z0-9_]+", "-", plain).strip("-_")
-    digest = hashlib.sha256(title.encode(errors="surrogatepass")).hexdigest()[:_DIGEST]
-    if not safe:
-        return f"server-{digest}"
-    return safe if len(safe) <= _LONGEST else f"{safe[: _LONGEST - _DIGEST - 1]}-{digest}"
 
 
 def read_servers(text: str, around: Surroundings) -> tuple[ServerEntry, ...]:

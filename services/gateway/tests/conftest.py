@@ -10,10 +10,12 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
+from pml_gateway.adapters.memory.elicitation import MemoryElicitation
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.postgres.accepted_tools import PostgresAcceptedTools
+from pml_gateway.adapters.postgres.elicitation import PostgresElicitation
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.results import PostgresResults
@@ -28,7 +30,9 @@ async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
         workflows = LiveWorkflows(rows, MemoryBus())
         results = PostgresResults(pool, patience_s=10)
         accepted = PostgresAcceptedTools(pool, patience_s=10)
-        yield Stores(workflows, PostgresOutbox(pool), PostgresCallLedger(pool), results, accepted)
+        elicitation = PostgresElicitation(pool, patience_s=10)
+        outbox, ledger = PostgresOutbox(pool), PostgresCallLedger(pool)
+        yield Stores(workflows, outbox, ledger, results, accepted, elicitation)
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
@@ -47,4 +51,5 @@ async def stores(database: str | None) -> AsyncGenerator[Stores]:
     kept = MemoryWorkflowStore()
     workflows = LiveWorkflows(kept, MemoryBus())
     ledger, results = MemoryCallLedger(), MemoryResults()
-    yield Stores(workflows, kept.outbox, ledger, results, MemoryAcceptedTools())
+    accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
+    yield Stores(workflows, kept.outbox, ledger, results, accepted, elicitation)

@@ -88,6 +88,31 @@ _final_decision("abort", "End a DAG between two layers.")
 _final_decision("replan", "Refuse, and ask the agent to send another program.")
 
 
+@approvals.command("elicitation")
+def approvals_elicitation(
+    setting: Annotated[
+        Literal["on", "off", "show"],
+        typer.Argument(help="on: a form that the agent's client shows its user decides."),
+    ] = "show",
+    key_file: KeyFile = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let users decide approvals in the agent's client (off by default), or show whether they may.
+
+    The answers come over the agent's own connection, so turn it on only for clients that show the
+    form to a person."""
+    from pml_cli.commands import deciding
+    from pml_cli.credentials import deciding_headers
+
+    with session(url, as_json=as_json) as (client, out):
+        if setting == "show":
+            deciding.show_elicitation(client, out)
+            return
+        approver = deciding_headers(client.url, key_file)
+        deciding.set_elicitation(client, out, approver, may_elicit=setting == "on")
+
+
 def _decide(
     decided: "Decided", workflow: str, url: str | None, key_file: Path | None, *, as_json: bool
 ) -> None:

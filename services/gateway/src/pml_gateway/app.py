@@ -49,6 +49,7 @@ from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
 from pml_gateway.entrypoints.http.app import Health, Limits, rest_app
 from pml_gateway.entrypoints.http.http_protocol import ReadTimeouts, protocol_with
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
+from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.settings import GatewaySettings
@@ -268,12 +269,19 @@ def mcp_endpoint(parts: Parts) -> McpEndpoint:
         sessions=Sessions(BusClientSessions(parts.bus), parts.bus.now),
         replicas=BusReplicas(parts.bus),
         version=version("pml-gateway"),
+        states=RequestStates(_state_secret(parts), parts.bus.now),
         hosts=settings.names.hosts,
         origins=settings.names.origins,
         max_body_bytes=settings.gateway_max_body_bytes,
         call_timeout_s=settings.gateway_default_timeout_s,
         listed=settings.gateway_listed_tools,
     )
+
+
+def _state_secret(parts: Parts) -> bytes:
+    """Return the secret of request states, the same in all replicas: a signature that is never
+    published, of a text that is no message's and no grant's."""
+    return parts.programs.rules.key.sign(b"pml-gateway-request-states\n").encode()
 
 
 def _change_publisher(endpoint: McpEndpoint) -> OnTools:

@@ -29,6 +29,7 @@ from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations, Withdrawals
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.decide import Decisions
+from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.execute import CapabilityExecution, Execution, Suggestions
 from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.first_step import FirstStep
@@ -178,6 +179,8 @@ def _use_cases(
     )
     default_timeout_s = settings.gateway_default_timeout_s
     results = Results(workflows, timedelta(seconds=settings.gateway_result_ttl_s), now)
+    decisions = Decisions(workflows, stores.workflows, tools, policy_of, now)
+    elicitations = Elicitations(decisions, workflows, stores.elicitation, now)
     return UseCases(
         agents=Agents(
             execution,
@@ -188,9 +191,11 @@ def _use_cases(
             results,
             cancellations,
             now,
+            elicitations,
         ),
         cancellations=cancellations,
-        decisions=Decisions(workflows, stores.workflows, tools, policy_of, now),
+        decisions=decisions,
+        elicitations=elicitations,
         cache=cache,
         workflows=workflows,
         store=stores.workflows,

@@ -20,14 +20,21 @@ from pml_common.contracts.base import Event, Message
 from pml_common.contracts.curation import SavedCapability
 from pml_common.contracts.dns import ChangedRecord, QueryRecords, RecordPage
 from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
+from pml_common.contracts.gateway import (
+    CallTool,
+    DecidedThrough,
+    ExecutionRequested,
+    ToolOutcome,
+)
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.errors import Retryable
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.approval_form import ApprovalForm, FormAnswer, GivenAnswer
 from pml_gateway.domain.api.client_session import ClientSession
 from pml_gateway.domain.api.curation import CurateNames, SaveProgram
+from pml_gateway.domain.api.elicitation import ElicitationSetting
 from pml_gateway.domain.api.records import MergeSources
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
@@ -175,6 +182,20 @@ class AcceptedTools(Protocol):
         ...
 
 
+class ElicitationSettings(Protocol):
+    """Stores whether forms that are answered over a credential's connection decide approvals. Every
+    method may raise StorageUnavailable."""
+
+    async def of(self, scope: Scope, principal: str) -> ElicitationSetting:
+        """Return the present setting of the principal's credential."""
+        ...
+
+    async def set(self, scope: Scope, setting: ElicitationSetting) -> None:
+        """Make this the present setting; former ones stay on record. A repetition changes
+        nothing."""
+        ...
+
+
 class AllowedTools(Protocol):
     """Tools that callers may list."""
 
@@ -246,6 +267,28 @@ class Approvers(Callers, Protocol):
         ...
 
 
+class Asker(Protocol):
+    """Asks the user of a call's client to decide an approval. `given` is the answer that the call
+    carries to a form that an earlier one returned; a decision that is made so came `through`
+    this way."""
+
+    given: GivenAnswer | None
+    through: DecidedThrough
+
+    async def ask(self, form: ApprovalForm) -> FormAnswer | None:
+        """Show the form and return the user's answer; None where the client gives none. Raises
+        InputNeeded where the call has to be answered with the form."""
+        ...
+
+
+class InputNeeded(Exception):
+    """The call is to be answered with this form, and made again with the user's answer."""
+
+    def __init__(self, form: ApprovalForm) -> None:
+        super().__init__(f"workflow {form.asked.workflow_id} needs an answer to a form")
+        self.form = form
+
+
 async def _is_never_gone() -> bool:
     return False
 
@@ -282,13 +325,15 @@ class CallerSide:
     """The caller's end of a call. An execution is answered `running` by `answer_by` (event loop
     time), if it is given, at the latest. `is_gone` tells whether the answer would reach nobody, and
     `withdrawn`, where the call is cancelled, whether its caller wants the workflow stopped. Through
-    `client`, if it is an MCP client that said what it can do, it is asked while it waits."""
+    `client`, if it is an MCP client that said what it can do, it is asked while it waits. `asker`
+    asks its user to decide an approval, where the client can do that."""
 
     answer_by: float | None = None
     report: Report | None = None
     is_gone: Callable[[], Awaitable[bool]] = _is_never_gone
     withdrawn: Callable[[], bool] = lambda: False
     client: ClientSide | None = None
+    asker: Asker | None = None
 
 
 HERE: Final = CallerSide()
@@ -311,7 +356,9 @@ class AgentApi(Protocol):
         """Execute a program or a capability, and wait for its end, its approval, or its time."""
         ...
 
-    async def result(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
+    async def result(
+        self, caller: Caller, asked: GetTaskResult, side: CallerSide = HERE
+    ) -> ExecuteResponse:
         """Return the result of a workflow or of one of its tasks, or how the workflow stands.
         Raises ResultUnavailable."""
         ...
@@ -329,7 +376,7 @@ class AgentApi(Protocol):
         ...
 
     async def curate(
-        self, scope: Scope, principal: str, request: CurateNames
+        self, scope: Scope, principal: str, request: CurateNames, side: CallerSide = HERE
     ) -> ToolOutcome | ExecuteResponse:
         """Suggest names for capabilities that have none; to give them is the tool `learn:curate`,
         under the policy like any."""

@@ -92,6 +92,7 @@ async def test_openapi_requires_the_credential_for_deciding_only() -> None:
             if {} not in operation.get("security", [{}])
         ]
         assert secured == [
+            ("post", "/api/approvals/elicitation"),
             ("post", "/api/workflows/{workflow_id}/approval"),
             ("post", "/api/index/reindex"),
             ("post", "/api/servers/{server}/accept"),

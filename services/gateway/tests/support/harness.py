@@ -20,6 +20,7 @@ from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
+from pml_gateway.adapters.memory.elicitation import MemoryElicitation
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.results import MemoryResults
@@ -107,7 +108,8 @@ class FakeServers(ToolServers, ConfiguredServers):
 def memory_stores(store: MemoryWorkflowStore) -> Stores:
     """Build stores in memory."""
     ledger, results = MemoryCallLedger(), MemoryResults()
-    return Stores(store, store.outbox, ledger, results, MemoryAcceptedTools())
+    accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
+    return Stores(store, store.outbox, ledger, results, accepted, elicitation)
 
 
 def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -> WorkflowService:

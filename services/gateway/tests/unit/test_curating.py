@@ -12,6 +12,7 @@ from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cancel import Cancellations
+from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.execute import Execution
 from pml_gateway.application.results import Results
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
@@ -40,6 +41,9 @@ class Executed:
         self.requests.append(request)
         return ExecuteResponse(status="approval_required")
 
+    async def resume(self, *_: object) -> ExecuteResponse:
+        return ExecuteResponse(status="running")
+
 
 async def curated(
     args: JsonObject, policy: Policy | None = None
@@ -58,6 +62,7 @@ async def curated(
         cast("Results", None),
         cast("Cancellations", None),
         lambda: AT,
+        Elicitations(*cast("Any", (None,) * 4)),
     )
     result = await PML_CURATE_CAPABILITIES.call(agents, Caller(SCOPE, "mira"), args)
     return result, dns, executed

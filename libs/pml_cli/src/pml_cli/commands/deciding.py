@@ -39,13 +39,47 @@ def show(client: Client, out: Output, workflow: str, *, full: bool) -> None:
     """Show a workflow's approval with all calls and arguments; `full` shows values uncut."""
     approval = _approval(client, workflow, full=full)
     outcome = approval.get("outcome")
-    state = "pending" if outcome is None else f"{outcome} by {approval.get('decided_by')}"
+    state = "pending" if outcome is None else f"{outcome} by {_decider(approval)}"
     lines = [
         f"[bold]{approval['workflow_id']}[/]  [dim]{escape(state)}[/]",
         *_approval_lines(approval),
     ]
     lines.append(f"  [dim]shown[/] {approval['shown_digest']}")
     out.show(approval, *lines)
+
+
+def _decider(approval: Json) -> str:
+    """Say who decided, and in which client, where that came without the approver's key."""
+    by, through = str(approval.get("decided_by")), approval.get("decided_through")
+    if not isinstance(through, Mapping):
+        return by
+    known = cast(Json, through)
+    names = (known.get("client"), known.get("client_version"))
+    client = " ".join(str(name) for name in names if name) or "a client without a name"
+    return f"{by}, by a form in {client}"
+
+
+_ELICITATION = "/api/approvals/elicitation"
+
+
+def show_elicitation(client: Client, out: Output) -> None:
+    """Show whether forms in the agent's client decide approvals."""
+    _say_elicitation(out, client.get(_ELICITATION))
+
+
+def set_elicitation(
+    client: Client, out: Output, approver: Mapping[str, str], *, may_elicit: bool
+) -> None:
+    """Set whether forms in the agent's client decide approvals; `approver` are the headers that
+    authorise it."""
+    _say_elicitation(out, client.post(_ELICITATION, {"may_elicit": may_elicit}, approver))
+
+
+def _say_elicitation(out: Output, answer: Json) -> None:
+    state = "on" if answer["may_elicit"] else "off"
+    by = answer.get("set_by")
+    since = "" if by is None else f", set by {by} at {answer['set_at']}"
+    out.show(answer, f"elicitation of {escape(str(answer['principal']))}: {state}{escape(since)}")
 
 
 def _approval(client: Client, workflow: str, *, full: bool) -> Json:

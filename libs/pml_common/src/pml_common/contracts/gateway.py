@@ -50,14 +50,25 @@ class ApprovalRequested(Event):
     expires_at: AwareDatetime
 
 
+class DecidedThrough(Contract):
+    """The way of a decision that came without the approver's key: over the agent's connection, from
+    its client, by a form (`elicitation`). The client's name and version are as it gives them."""
+
+    way: Literal["elicitation"]
+    client: str | None = None
+    client_version: str | None = None
+
+
 class ApprovalDecided(Event):
-    """An approval was decided by a person, or expired."""
+    """An approval was decided by a person, or expired. `decided_through` is missing where the
+    decision came with the approver's key."""
 
     workflow_id: UUID
     approval_id: UUID
     outcome: Literal["approved", "denied", "expired"]
     decided_by: str
     decided_at: AwareDatetime
+    decided_through: DecidedThrough | None = None
 
 
 class WorkflowFinished(Event):

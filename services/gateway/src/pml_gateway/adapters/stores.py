@@ -4,11 +4,19 @@ from dataclasses import dataclass
 
 from pml_common.storage.pool import Pool
 from pml_gateway.adapters.postgres.accepted_tools import PostgresAcceptedTools
+from pml_gateway.adapters.postgres.elicitation import PostgresElicitation
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.results import PostgresResults
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
-from pml_gateway.ports import AcceptedTools, CallLedger, LastingResults, Outbox, WorkflowStore
+from pml_gateway.ports import (
+    AcceptedTools,
+    CallLedger,
+    ElicitationSettings,
+    LastingResults,
+    Outbox,
+    WorkflowStore,
+)
 
 
 @dataclass(frozen=True)
@@ -20,6 +28,7 @@ class Stores:
     ledger: CallLedger
     results: LastingResults
     accepted: AcceptedTools
+    elicitation: ElicitationSettings
 
 
 def postgres_stores(pool: Pool, patience_s: float) -> Stores:
@@ -31,4 +40,5 @@ def postgres_stores(pool: Pool, patience_s: float) -> Stores:
         PostgresCallLedger(pool),
         PostgresResults(pool, patience_s=patience_s),
         PostgresAcceptedTools(pool, patience_s=patience_s),
+        PostgresElicitation(pool, patience_s=patience_s),
     )

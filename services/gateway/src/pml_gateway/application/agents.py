@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -19,6 +20,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.dependency_errors import as_api_errors
+from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.execute import Execution
 from pml_gateway.application.results import Results
 from pml_gateway.application.server_listings import (
@@ -61,6 +63,7 @@ class Agents(AgentApi, AllowedTools):
     results: Results
     cancellations: Cancellations
     now: Callable[[], datetime]
+    elicitations: Elicitations
 
     @override
     async def execute(
@@ -70,12 +73,25 @@ class Agents(AgentApi, AllowedTools):
             await wait_until_announced(
                 request, self.tools, request.timeout or self.default_timeout_s
             )
-            return await self.execution.execute(scope, principal, request, side)
+            caller = Caller(scope, principal)
+            begin = partial(self.execution.execute, scope, principal, request, side)
+            resume = partial(self.execution.resume, caller)
+            return await self.elicitations.around(caller, side, begin, resume)
 
     @override
-    async def result(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
-        with as_api_errors():
+    async def result(
+        self, caller: Caller, asked: GetTaskResult, side: CallerSide = HERE
+    ) -> ExecuteResponse:
+        async def begin() -> ExecuteResponse:
+            if await self.elicitations.asks(caller, asked.workflow_id, side):
+                return await self.results.get(caller, asked.model_copy(update={"wait_s": 0}))
             return await self.results.get(caller, asked)
+
+        async def resume(workflow_id: UUID, side: CallerSide) -> ExecuteResponse:
+            return await self.results.get(caller, asked)
+
+        with as_api_errors():
+            return await self.elicitations.around(caller, side, begin, resume)
 
     @override
     async def stop(self, caller: Caller, workflow_id: UUID, reason: str | None) -> ExecuteResponse:
@@ -95,13 +111,13 @@ class Agents(AgentApi, AllowedTools):
 
     @override
     async def curate(
-        self, scope: Scope, principal: str, request: CurateNames
+        self, scope: Scope, principal: str, request: CurateNames, side: CallerSide = HERE
     ) -> ToolOutcome | ExecuteResponse:
         args = request.model_dump(mode="json", exclude_unset=True)
         tool, timeout_s = self.tools.find(_CURATE), self.default_timeout_s
         denied = tool is None or self.policy_of(scope).verdict_on(tool, args)[0] == "deny"
         if denied or request.mode != "suggest":
-            return await self.call_tool(scope, principal, _CURATE, args, timeout_s)
+            return await self.call_tool(scope, principal, _CURATE, args, timeout_s, side)
         # Suggestions change nothing that a person would be asked about.
         origin = CallOrigin(Caller(scope, principal), uuid4())
         return await self.tools.call(_CURATE, args, timeout_s, origin)
@@ -116,6 +132,12 @@ class Agents(AgentApi, AllowedTools):
         timeout_s: float,
         side: CallerSide = HERE,
     ) -> ToolOutcome | ExecuteResponse:
+        asker = side.asker
+        if asker is not None and asker.given is not None:
+            caller = Caller(scope, principal)
+            resume = partial(self.execution.resume, caller)
+            with as_api_errors():
+                return await self.elicitations.resumed(caller, side, asker, asker.given, resume)
         tool = self.tools.find(tool_id)
         if tool is None:
             if (why := self.tools.withheld(tool_id)) is not None:

@@ -1,11 +1,12 @@
 """The decide use case: a person decides on a workflow that waits for approval."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from pml_common.contracts.decision import Policy
+from pml_common.contracts.gateway import DecidedThrough
 from pml_common.contracts.scope import Scope
 from pml_gateway.application.server_listings import wait_for_listings
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
@@ -29,15 +30,23 @@ class Decisions:
     policy_of: Callable[[Scope], Policy]
     now: Callable[[], datetime]
 
-    async def decide(self, caller: Caller, workflow_id: UUID, decide: Decide) -> ExecuteResponse:
-        """Take a decision and build the response for the workflow's state then. Raises NotFound,
-        Conflict where the decision comes too late, and errors of storage."""
+    async def decide(
+        self,
+        caller: Caller,
+        workflow_id: UUID,
+        decide: Decide,
+        through: DecidedThrough | None = None,
+    ) -> ExecuteResponse:
+        """Take a decision and build the response for the workflow's state then; `through` is its
+        way, if it came without the approver's key. Raises NotFound, Conflict where the decision
+        comes too late, and errors of storage."""
         at = self.now()
         known = await self.store.get(caller.scope, workflow_id)
         await wait_for_listings(_tools_of(known), self.tools)
 
         def step(workflow: Workflow) -> Step:
             decided = self._decided(workflow, decide, caller.principal, at)
+            decided = replace(decided, through=through)
             after, effects = self.workflows.advance(workflow, decided)
             return with_shown(after, decide.shown), effects
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from uuid import UUID
 
 from opentelemetry import trace
 
@@ -16,7 +17,7 @@ from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse, mode_of, program_of
 from pml_gateway.domain.api.exact_arguments import require_exact_integers
 from pml_gateway.domain.api.given_arguments import doubts, require_certain
-from pml_gateway.ports import HERE, CallerSide
+from pml_gateway.ports import HERE, Caller, CallerSide
 
 _tracer = trace.get_tracer(__name__)
 
@@ -101,6 +102,11 @@ class Execution:
         storage."""
         with _tracer.start_as_current_span("execute"):
             return await self._by_mode(scope, principal, request, side)
+
+    async def resume(self, caller: Caller, workflow_id: UUID, side: CallerSide) -> ExecuteResponse:
+        """Wait for a workflow as the call that began it would, and build its response. Raises
+        NotFound and errors of storage."""
+        return await self.programs.response(await self.programs.resume(caller, workflow_id, side))
 
     async def _by_mode(
         self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
-from uuid import uuid4
+from uuid import UUID, uuid4
 from weakref import WeakValueDictionary
 
 from opentelemetry import propagate, trace
@@ -19,7 +19,7 @@ from pml_gateway.application.admission import Admission
 from pml_gateway.application.cancel import Withdrawals
 from pml_gateway.application.first_step import FirstStep
 from pml_gateway.application.progress import ProgressReports
-from pml_gateway.application.workflow_service import WorkflowService
+from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.workflow.acceptance import IncomingRequest, Terms, accepted
@@ -93,7 +93,7 @@ class ProgramExecution:
             source=source,
             traceparent=_traceparent(),
         )
-        deadline = self._deadline(request, side)
+        deadline = self._deadline(request.timeout, side)
         seen = [ids.workflow_id(scope, key)]
         try:
             executed = await self._begun(asked, side, deadline)
@@ -107,9 +107,24 @@ class ProgramExecution:
         await self._deliver(executed.workflow, side)
         return executed
 
-    def _deadline(self, request: ExecuteRequest, side: CallerSide) -> float:
+    async def resume(self, caller: Caller, workflow_id: UUID, side: CallerSide) -> Executed:
+        """Wait for a workflow as the call that began it would. Raises NotFound and errors of
+        storage."""
+        known = await self.workflows.known(caller.scope, workflow_id)
+        if known is None:
+            raise no_such_workflow(caller.scope, workflow_id)
+        try:
+            waited = await self._until(known, side, self._deadline(known.timeout_s, side))
+        except asyncio.CancelledError:
+            if side.withdrawn():
+                self.withdrawals.withdraw(caller, workflow_id)
+            raise
+        await self._deliver(waited.workflow, side)
+        return Executed(waited.workflow)
+
+    def _deadline(self, timeout_s: float | None, side: CallerSide) -> float:
         """Return until when a caller waits, in event loop time."""
-        runs_for = self.terms.default_timeout_s if request.timeout is None else request.timeout
+        runs_for = self.terms.default_timeout_s if timeout_s is None else timeout_s
         latest = _now() + runs_for + self.terms.answer_margin_s
         return latest if side.answer_by is None else min(side.answer_by, latest)
 

@@ -205,6 +205,19 @@ class WorkflowService:
                 break
         return workflow
 
+    async def wait_for_decision(self, scope: Scope, workflow_id: UUID, approval_id: UUID) -> None:
+        """Wait until a workflow does not wait for this approval any more, or it has expired, or the
+        gateway stops. Raises StorageUnavailable."""
+        with self.subscribe(scope, workflow_id) as waiter:
+            workflow = await self.known(scope, workflow_id)
+            while workflow is not None and not waiter.over:
+                approval = workflow.approval
+                if approval is None or approval.approval_id != approval_id or approval.outcome:
+                    return
+                workflow = await waiter.wait(self.terms.poll_every_s) or await self._latest(
+                    workflow
+                )
+
     async def wait_for_result(
         self, scope: Scope, workflow_id: UUID, within_s: float
     ) -> Workflow | None:

@@ -31,6 +31,7 @@ from pml_gateway.domain.api.errors import Forbidden, InvalidRequest
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
+from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.ports import HERE, Caller, CallerSide
 from pml_local.ports import free_port
 
@@ -133,7 +134,9 @@ class StubAgent:
         assert isinstance(answer, ExecuteResponse)
         return answer
 
-    async def result(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
+    async def result(
+        self, caller: Caller, asked: GetTaskResult, side: CallerSide = HERE
+    ) -> ExecuteResponse:
         self.requests.append((caller, asked))
         answer = self.answers["result"]
         if isinstance(answer, Exception):
@@ -159,7 +162,7 @@ class StubAgent:
         return RecordPage(records=(), total=0)
 
     async def curate(
-        self, scope: Scope, principal: str, request: CurateNames
+        self, scope: Scope, principal: str, request: CurateNames, side: CallerSide = HERE
     ) -> ToolOutcome | ExecuteResponse:
         self.requests.append((scope, principal, request))
         return ToolOutcome(status="ok", result={"suggestions": []})
@@ -222,6 +225,7 @@ async def served(
         sessions=Sessions(BusClientSessions(bus), bus.now),
         replicas=BusReplicas(bus),
         version="1",
+        states=RequestStates(bytes(32), lambda: datetime.now(UTC)),
         max_body_bytes=max_body_bytes,
         beat_s=beat_s,
         origins=origins,

@@ -11,7 +11,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Contract, Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, WorkflowParked
-from pml_common.contracts.gateway import ExecutionRequested
+from pml_common.contracts.gateway import DecidedThrough, ExecutionRequested
 from pml_common.contracts.grant import Grant
 from pml_common.storage.columns import scope_columns
 from pml_gateway.domain.api.responses import STATUS
@@ -108,6 +108,7 @@ def approval_of(approval_id: UUID, row: asyncpg.Record) -> Approval:
         reason=row["reason"],
         parked=from_json(WorkflowParked, row["parked"]),
         shown=_shown_of(row),
+        decided_through=from_json(DecidedThrough, row["decided_through"]),
     )
 
 

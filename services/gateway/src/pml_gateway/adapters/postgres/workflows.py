@@ -339,4 +339,5 @@ async def _save(conn: Connection, before: Workflow, after: Workflow) -> None:
         None if answer.reason is None else storable(answer.reason),
         answer.shown.digest if answer.shown else None,
         answer.shown.whole if answer.shown else None,
+        to_json(answer.decided_through),
     )

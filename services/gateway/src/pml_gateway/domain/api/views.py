@@ -10,6 +10,7 @@ from pml_common.contracts.base import Contract
 from pml_common.contracts.capability import NestedCapability
 from pml_common.contracts.decision import Decision
 from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.gateway import DecidedThrough
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.contracts.trace import BranchDecision, LogLine
@@ -74,6 +75,7 @@ class ApprovalView(Contract):
     outcome: ApprovalOutcome | None
     decided_by: str | None
     decided_at: AwareDatetime | None
+    decided_through: DecidedThrough | None
     reason: str | None
     shown: ShownToApprover | None
 
@@ -272,6 +274,7 @@ def approval_of(workflow: Workflow, approval: Approval, *, whole: bool = False) 
         outcome=approval.outcome,
         decided_by=approval.decided_by,
         decided_at=approval.decided_at,
+        decided_through=approval.decided_through,
         reason=approval.reason,
         shown=approval.shown,
     )

@@ -9,6 +9,7 @@ from uuid import UUID
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.executor import WorkflowParked
+from pml_common.contracts.gateway import DecidedThrough
 from pml_gateway.domain.workflow.grant import Covers
 from pml_gateway.domain.workflow.verdicts import NO_VERDICTS, Verdicts
 
@@ -61,7 +62,7 @@ class Parked:
 class Decided:
     """A person approved or denied; with `replan`, the agent is to send another program. `covers`
     is the extent of the approval of a parked run; `forbidden` says why the present policy denies
-    it."""
+    it; `through` is the way of a decision that came without the approver's key."""
 
     approval_id: UUID
     outcome: Literal["approved", "denied"]
@@ -74,6 +75,7 @@ class Decided:
     covers: Covers = "calls"
     verdicts: Verdicts = NO_VERDICTS
     forbidden: str | None = None
+    through: DecidedThrough | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowPark
 from pml_common.contracts.gateway import (
     ApprovalDecided,
     ApprovalRequested,
+    DecidedThrough,
     WorkflowFinished,
 )
 from pml_gateway.domain.servers.named_servers import with_absent
@@ -155,8 +156,8 @@ def _decide(workflow: Workflow, event: Decided, rules: Rules) -> Step:
         return workflow, ()
     if event.at >= approval.expires_at:
         return workflow, ()
-    by, at, reason = event.by, event.at, event.reason
-    decided, message = _record_decision(workflow, approval, event.outcome, by, at, reason)
+    by, at, reason, through = event.by, event.at, event.reason, event.through
+    decided, message = _record_decision(workflow, approval, event.outcome, by, at, reason, through)
     if event.outcome == "approved" and event.forbidden is not None:
         after, effects = _fail(decided, _forbidden(workflow, event.forbidden), at)
     elif event.outcome == "approved":
@@ -190,6 +191,7 @@ def _record_decision(
     by: str,
     at: datetime,
     reason: str | None = None,
+    through: DecidedThrough | None = None,
 ) -> tuple[Workflow, ApprovalDecided]:
     message = ApprovalDecided(
         scope=workflow.scope,
@@ -199,8 +201,16 @@ def _record_decision(
         outcome=outcome,
         decided_by=by,
         decided_at=at,
+        decided_through=through,
     )
-    answer = replace(approval, outcome=outcome, decided_by=by, decided_at=at, reason=reason)
+    answer = replace(
+        approval,
+        outcome=outcome,
+        decided_by=by,
+        decided_at=at,
+        reason=reason,
+        decided_through=through,
+    )
     return replace(workflow, approval=answer), message
 
 

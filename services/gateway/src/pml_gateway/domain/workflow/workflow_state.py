@@ -9,7 +9,7 @@ from pml_common.contracts import ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, WorkflowParked
-from pml_common.contracts.gateway import ExecutionRequested
+from pml_common.contracts.gateway import DecidedThrough, ExecutionRequested
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_common.signing import SigningKey
@@ -38,7 +38,7 @@ class Rules:
 class Approval:
     """A request for approval, with its decision once there is one. `parked` holds the calls of a
     parked run; without it the question is whether the program may run at all. `shown` is what the
-    decision names."""
+    decision names, `decided_through` its way, if it came without the approver's key."""
 
     approval_id: UUID
     requested_at: datetime
@@ -49,6 +49,7 @@ class Approval:
     reason: str | None = None
     parked: WorkflowParked | None = None
     shown: ShownToApprover | None = None
+    decided_through: DecidedThrough | None = None
 
 
 @dataclass(frozen=True)

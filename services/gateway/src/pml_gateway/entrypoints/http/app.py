@@ -14,6 +14,7 @@ from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.decide import Decisions
+from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.quarantine import Acceptance
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.origin import AllowedHosts
@@ -23,6 +24,7 @@ from pml_gateway.entrypoints.http.capabilities import capability_routes
 from pml_gateway.entrypoints.http.dependencies import dependency_routes
 from pml_gateway.entrypoints.http.dns import dns_change_routes, dns_routes
 from pml_gateway.entrypoints.http.docs import docs_routes
+from pml_gateway.entrypoints.http.elicitation import elicitation_routes
 from pml_gateway.entrypoints.http.errors import add_error_handlers
 from pml_gateway.entrypoints.http.events import EventStreams, event_routes
 from pml_gateway.entrypoints.http.graph import graph_routes
@@ -50,6 +52,7 @@ class UseCases:
     agents: Agents
     cancellations: Cancellations
     decisions: Decisions
+    elicitations: Elicitations
     cache: ResultCache
     workflows: WorkflowService
     store: WorkflowStore
@@ -102,6 +105,7 @@ def rest_app(
         workflow_routes(workflows, use_cases.workflows, caller),
         event_routes(workflows, bus, caller, streams),
         cancel_routes(use_cases.cancellations, caller),
+        elicitation_routes(use_cases.elicitations, caller, approver_of(callers)),
         approval_routes(workflows, use_cases.decisions, caller, approver_of(callers)),
         capability_routes(query_client, use_cases.cache, caller),
         dependency_routes(query_client, caller),

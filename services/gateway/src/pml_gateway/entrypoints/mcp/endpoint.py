@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from mcp import MCPError
@@ -17,6 +18,7 @@ from mcp_types import (
     INVALID_REQUEST,
     CallToolRequestParams,
     CallToolResult,
+    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
     SubscriptionsListenRequestParams,
@@ -36,6 +38,7 @@ from pml_gateway.domain.api.listed_tools import (
     ListMode,
     list_mode,
 )
+from pml_gateway.entrypoints.mcp.asking import Asking
 from pml_gateway.entrypoints.mcp.client_messages import ClientMessages
 from pml_gateway.entrypoints.mcp.client_requests import ClientRequests
 from pml_gateway.entrypoints.mcp.http_sessions import HttpSessions
@@ -44,8 +47,17 @@ from pml_gateway.entrypoints.mcp.open_calls import (
     BEAT_S,
     OpenCalls,
 )
+from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.entrypoints.mcp.tools import McpTools
-from pml_gateway.ports import AgentApi, AllowedTools, Caller, Callers, CallerSide, Replicas
+from pml_gateway.ports import (
+    AgentApi,
+    AllowedTools,
+    Caller,
+    Callers,
+    CallerSide,
+    InputNeeded,
+    Replicas,
+)
 
 PATH = "/mcp"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -79,6 +91,7 @@ class McpEndpoint:
         sessions: Sessions,
         replicas: Replicas,
         version: str,
+        states: RequestStates,
         hosts: Sequence[str] = LOOPBACK_HOSTS,
         origins: Collection[str] = (),
         max_body_bytes: int = 4 * 1024 * 1024,
@@ -90,6 +103,7 @@ class McpEndpoint:
         self._callers = callers
         self._listed: ListMode = listed
         self._tools = McpTools(agent, allowed, call_timeout_s)
+        self._asking = Asking(states)
         self._changes = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._changes)
         self._open = OpenCalls(beat_s, answer_within_s)
@@ -188,13 +202,20 @@ class McpEndpoint:
         except (QueryFailed, Retryable, Unavailable) as error:
             raise MCPError(INTERNAL_ERROR, f"tools cannot be listed now: {error}") from error
 
-    async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def _call_tool(
+        self, ctx: Context, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
         caller, arguments = await self._caller(ctx), params.arguments or {}
+        asker = self._asking.asker_of(ctx, caller, params)
 
         async def work(side: CallerSide) -> CallToolResult:
-            return await self._tools.call(caller, params.name, arguments, side)
+            asked_by = replace(side, asker=asker)
+            return await self._tools.call(caller, params.name, arguments, asked_by)
 
-        return await self._open.answer(ctx, work)
+        try:
+            return await self._open.answer(ctx, work)
+        except InputNeeded as needed:
+            return self._asking.required(caller, params, needed)
 
     def _list_mode(self, ctx: Context) -> ListMode:
         if ctx.request is None:

@@ -108,7 +108,7 @@ async def _get_task_result(
     agent: AgentApi, caller: Caller, asked: GetTaskResult, side: CallerSide
 ) -> JsonObject:
     try:
-        return execute_result(await agent.result(caller, asked))
+        return execute_result(await agent.result(caller, asked, side))
     except ResultUnavailable as error:
         return error_result(str(error), {"error": {"kind": error.kind, "message": str(error)}})
 
@@ -256,7 +256,7 @@ they are for.""",
 async def _curate(
     agent: AgentApi, caller: Caller, request: CurateNames, side: CallerSide
 ) -> JsonObject:
-    answer = await agent.curate(caller.scope, caller.principal, request)
+    answer = await agent.curate(caller.scope, caller.principal, request, side)
     return answer_result("pml_curate_capabilities", answer, structured=True)
 
 

@@ -173,7 +173,7 @@ WHERE org = $1 AND project = $2 AND workflow_id = $3
 -- name: get-approval
 SELECT
     requested_at AS asked_at, expires_at, outcome, decided_by, decided_at, reason, parked,
-    shown_digest, shown_whole
+    shown_digest, shown_whole, decided_through
 FROM approval
 WHERE org = $1 AND project = $2 AND approval_id = $3
 
@@ -181,7 +181,7 @@ WHERE org = $1 AND project = $2 AND approval_id = $3
 UPDATE approval
 SET
     outcome = $4, decided_by = $5, decided_at = $6, reason = $7, shown_digest = $8,
-    shown_whole = $9
+    shown_whole = $9, decided_through = $10
 WHERE org = $1 AND project = $2 AND approval_id = $3
 
 -- name: list-workflows

@@ -35,7 +35,7 @@ from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.adapters.stub_tools import StubTools
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.admission import RELEASE_EVERY_S
-from pml_gateway.application.client_sessions import Sessions
+from pml_gateway.application.client_sessions import SessionLimits, Sessions
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.observed_outputs import ObservedOutputs
 from pml_gateway.application.quarantine import Acceptance, Quarantine
@@ -50,6 +50,7 @@ from pml_gateway.entrypoints.http.app import Health, Limits, rest_app
 from pml_gateway.entrypoints.http.http_protocol import ReadTimeouts, protocol_with
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.entrypoints.mcp.request_states import RequestStates
+from pml_gateway.entrypoints.mcp.session_streams import StreamLimits
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.settings import GatewaySettings
@@ -109,10 +110,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             listeners += [announcer.announce, _change_publisher(endpoint)]
             await register_handlers(parts)
             await bus.listen(catalog.CAPABILITY_CHANGED, _capability_publisher(endpoint))
-            messages = endpoint.messages
-            await bus.listen(
-                catalog.CLIENT_MESSAGE, messages.on_client_message, wants=messages.wants
-            )
+            await listen_to_replicas(bus, endpoint)
             async with (
                 background((*periodic_work(parts, announcer, outputs), std.announce(on_tools))),
                 _serving(parts, endpoint, listening) as http,
@@ -169,6 +167,17 @@ async def register_handlers(parts: Parts) -> None:
     await bus.consume_dead_letters(
         catalog.GATEWAY_ON_DEAD_LETTER,
         partial(on_dead_letter, **step, journal=bus, store=parts.stores.workflows),
+    )
+
+
+async def listen_to_replicas(bus: Bus, endpoint: McpEndpoint) -> None:
+    """Hear of what MCP clients said to other gateways about their sessions."""
+    messages, streams = endpoint.messages, endpoint.streams
+    await bus.listen(catalog.CLIENT_MESSAGE, messages.on_client_message, wants=messages.wants)
+    await bus.listen(
+        catalog.SESSION_ENDED,
+        endpoint.on_session_ended,
+        wants=lambda _, session: streams.has_of(session),
     )
 
 
@@ -266,8 +275,13 @@ def mcp_endpoint(parts: Parts) -> McpEndpoint:
         agent=parts.use_cases.agents,
         allowed=parts.use_cases.agents,
         callers=_callers(settings),
-        sessions=Sessions(BusClientSessions(parts.bus), parts.bus.now),
+        sessions=Sessions(
+            BusClientSessions(parts.bus),
+            parts.bus.now,
+            SessionLimits(settings.gateway_session_ttl_s, settings.gateway_max_sessions),
+        ),
         replicas=BusReplicas(parts.bus),
+        now=parts.bus.now,
         version=version("pml-gateway"),
         states=RequestStates(_state_secret(parts), parts.bus.now),
         hosts=settings.names.hosts,
@@ -275,6 +289,7 @@ def mcp_endpoint(parts: Parts) -> McpEndpoint:
         max_body_bytes=settings.gateway_max_body_bytes,
         call_timeout_s=settings.gateway_default_timeout_s,
         listed=settings.gateway_listed_tools,
+        stream_limits=StreamLimits(settings.gateway_max_session_streams),
     )
 
 

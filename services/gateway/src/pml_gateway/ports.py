@@ -245,8 +245,16 @@ class ClientSessions(Protocol):
         """Store a session, for `ttl_s` seconds from now."""
         ...
 
-    async def find(self, caller: Caller, session_id: str) -> ClientSession | None:
-        """Return the caller's session with this id; None also if it is another caller's."""
+    async def find(self, caller: str, key: str) -> ClientSession | None:
+        """Return a session by the keys of its caller and its own."""
+        ...
+
+    async def drop(self, session: ClientSession) -> None:
+        """Delete a session, if it is stored."""
+        ...
+
+    async def count(self, caller: str) -> int:
+        """Count a caller's sessions."""
         ...
 
 
@@ -256,6 +264,10 @@ class Replicas(Protocol):
     async def pass_on(self, session: ClientSession, message: JsonObject) -> None:
         """Tell all what a client said: an answer, or a cancellation, of a call that is not
         here."""
+        ...
+
+    async def tell_ended(self, session: ClientSession) -> None:
+        """Tell all that a client has ended its session."""
         ...
 
 

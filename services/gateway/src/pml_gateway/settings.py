@@ -94,6 +94,19 @@ class GatewaySettings(StorageSettings):
         description="Tools listed over MCP where the client does not say: all, meta (PML's own and "
         "named capabilities) or auto (all, while the servers' are few).",
     )
+    gateway_session_ttl_s: float = Field(
+        default=24 * 3600.0,
+        ge=60,
+        le=7 * 24 * 3600,
+        description="Time after its last request, or open stream, for which a session of an MCP "
+        "client is kept.",
+    )
+    gateway_max_sessions: int = Field(
+        default=10_000, ge=1, description="Sessions of one credential, in all gateways."
+    )
+    gateway_max_session_streams: int = Field(
+        default=256, ge=1, description="Open event streams of one credential's sessions, here."
+    )
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
     gateway_max_timeout_s: float = Field(default=3600.0, gt=0)
     gateway_answer_margin_s: float = Field(default=5.0, ge=0)

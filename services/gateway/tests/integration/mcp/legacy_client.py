@@ -16,11 +16,15 @@ HOLD: Json = {"code": "hold"}
 
 
 async def begin(
-    url: str, http: httpx2.AsyncClient, user: str = "ada", capabilities: Json | None = None
+    url: str,
+    http: httpx2.AsyncClient,
+    user: str = "ada",
+    capabilities: Json | None = None,
+    version: str | None = None,
 ) -> str:
     """Begin a session and return its id."""
     params: Json = {
-        "protocolVersion": "2025-11-25",
+        "protocolVersion": version or "2025-11-25",
         "capabilities": capabilities or {},
         "clientInfo": {"name": "x", "version": "1"},
     }
@@ -44,8 +48,10 @@ def call(request_id: str | int, arguments: Json) -> Json:
     return {"id": request_id, "method": "tools/call", "params": params}
 
 
-class OpenPost:
-    """A POST whose answer is read message by message."""
+class OpenStream:
+    """An event stream that is read message by message; `last_id` is the id of the last event."""
+
+    last_id: str | None = None
 
     def __init__(self, answer: httpx2.Response) -> None:
         self.answer = answer
@@ -54,17 +60,54 @@ class OpenPost:
     async def next(self) -> Json:
         """Return the next message of the stream."""
         async for line in self._lines:
-            if line.startswith("data:") and line != "data:":
-                return from_json(line.removeprefix("data:"))
+            name, _, value = line.partition(":")
+            if name == "id":
+                self.last_id = value.strip()
+            if name == "data" and value.strip():
+                return from_json(value)
         raise AssertionError("the stream has ended")
+
+    async def until(self, event_id: str) -> Json:
+        """Return the first message with this id or a later one."""
+        while True:
+            message = await self.next()
+            if int(self.last_id or 0) >= int(event_id):
+                return message
+
+    async def comment(self) -> None:
+        """Wait for the next comment."""
+        async for line in self._lines:
+            if line.startswith(":"):
+                return
+        raise AssertionError("the stream has ended")
+
+    async def rest(self) -> list[str]:
+        """Return the lines until the end."""
+        return [line async for line in self._lines]
 
 
 @asynccontextmanager
 async def open_post(
     url: str, http: httpx2.AsyncClient, session: str, body: Json, user: str = "ada"
-) -> AsyncGenerator[OpenPost]:
+) -> AsyncGenerator[OpenStream]:
     """Post a JSON-RPC request in a session, and read its stream until the context exits."""
     headers = {**LEGACY, "Mcp-Session-Id": session, "X-User": user}
     message = {"jsonrpc": "2.0", **body}
     async with http.stream("POST", url, json=message, headers=headers, timeout=20.0) as answer:
-        yield OpenPost(answer)
+        yield OpenStream(answer)
+
+
+def in_session(session: str, user: str = "ada", **more: str) -> dict[str, str]:
+    """Return the headers of a request in a session."""
+    return {**LEGACY, "Mcp-Session-Id": session, "X-User": user, **more}
+
+
+@asynccontextmanager
+async def open_get(
+    url: str, http: httpx2.AsyncClient, session: str, last_id: str | None = None
+) -> AsyncGenerator[OpenStream]:
+    """Open the event stream of a session, after the event `last_id`."""
+    headers = in_session(session, **({} if last_id is None else {"Last-Event-ID": last_id}))
+    async with http.stream("GET", url, headers=headers, timeout=20.0) as answer:
+        assert answer.status_code == 200
+        yield OpenStream(answer)

@@ -9,13 +9,12 @@ from uuid import UUID
 
 import httpx2
 from mcp import Client
-from mcp.client.session import ElicitationFnT
+from mcp.client.session import ElicitationFnT, MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
-from pml_common.contracts import catalog
 from pml_common.contracts.dns import QueryRecords, RecordPage, RecordSummary
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
@@ -24,14 +23,17 @@ from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinitio
 from pml_common.http_server import serve_http
 from pml_gateway.adapters.bus.client_sessions import BusClientSessions
 from pml_gateway.adapters.bus.replicas import BusReplicas
-from pml_gateway.application.client_sessions import Sessions
+from pml_gateway.app import listen_to_replicas
+from pml_gateway.application.client_sessions import SessionLimits, Sessions
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.client_session import event_id
 from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import Forbidden, InvalidRequest
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.entrypoints.mcp.request_states import RequestStates
+from pml_gateway.entrypoints.mcp.session_streams import StreamLimits
 from pml_gateway.ports import HERE, Caller, CallerSide
 from pml_local.ports import free_port
 
@@ -188,6 +190,13 @@ class ServedEndpoint:
     agent: StubAgent
     endpoint: McpEndpoint
     url: str
+    bus: MemoryBus
+
+    async def changed(self) -> str:
+        """Tell clients that the tools have changed; return the least id of the event."""
+        at = event_id(self.bus.now())
+        await self.endpoint.tools_changed()
+        return at
 
     @asynccontextmanager
     async def client(
@@ -196,6 +205,7 @@ class ServedEndpoint:
         user: str = "ada",
         query: str = "",
         elicitation: ElicitationFnT | None = None,
+        on_message: MessageHandlerFnT | None = None,
     ) -> AsyncGenerator[Client]:
         """Connect the official client as a user, `query` at the end of its URL."""
         async with (
@@ -204,6 +214,7 @@ class ServedEndpoint:
                 streamable_http_client(f"{self.url}{query}", http_client=http),
                 mode=mode,
                 elicitation_callback=elicitation,
+                message_handler=on_message,
             ) as client,
         ):
             yield client
@@ -215,6 +226,7 @@ async def served(
     beat_s: float = 5.0,
     origins: Sequence[str] = (),
     broker: MemoryBroker | None = None,
+    stream_beat_s: float = 15.0,
 ) -> AsyncGenerator[ServedEndpoint]:
     """Serve an endpoint on a free port of loopback; those with one `broker` are replicas."""
     agent, bus = StubAgent(), MemoryBus(broker)
@@ -222,18 +234,19 @@ async def served(
         agent=agent,
         allowed=agent,
         callers=agent,
-        sessions=Sessions(BusClientSessions(bus), bus.now),
+        sessions=Sessions(BusClientSessions(bus), bus.now, SessionLimits(sessions=4)),
         replicas=BusReplicas(bus),
+        now=bus.now,
+        stream_limits=StreamLimits(streams=2, beat_s=stream_beat_s),
         version="1",
         states=RequestStates(bytes(32), lambda: datetime.now(UTC)),
         max_body_bytes=max_body_bytes,
         beat_s=beat_s,
         origins=origins,
     )
-    messages = endpoint.messages
-    await bus.listen(catalog.CLIENT_MESSAGE, messages.on_client_message, wants=messages.wants)
+    await listen_to_replicas(bus, endpoint)
     port = free_port()
     app = Starlette(routes=[endpoint.route])
     async with serve_http(app, "127.0.0.1", port, BoundedHttpProtocol), endpoint.running():
-        yield ServedEndpoint(agent, endpoint, f"http://127.0.0.1:{port}/mcp")
+        yield ServedEndpoint(agent, endpoint, f"http://127.0.0.1:{port}/mcp", bus)
     await bus.drain(1.0)

@@ -206,13 +206,6 @@ async def test_a_listening_client_is_notified_of_changed_tools(mcp: ServedEndpoi
             assert await anext(changes)
 
 
-async def test_an_older_client_is_promised_no_changes(mcp: ServedEndpoint) -> None:
-    async with mcp.client("legacy") as client:
-        tools = client.server_capabilities.tools
-        assert tools is not None
-        assert not tools.list_changed
-
-
 async def test_open_streams_do_not_hold_up_the_end() -> None:
     listening = asyncio.Event()
 

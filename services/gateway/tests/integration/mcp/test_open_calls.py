@@ -14,7 +14,6 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_gateway.domain.api.api import ExecuteResponse
 from services.gateway.tests.integration.mcp.legacy_client import (
     HOLD,
-    LEGACY,
     Json,
     begin,
     call,
@@ -154,12 +153,3 @@ async def test_a_gateway_that_stops_withdraws_nothing(mcp: ServedEndpoint) -> No
         await asyncio.gather(calling, return_exceptions=True)
         await eventually(lambda: mcp.agent.withdrawn)
     assert mcp.agent.withdrawn == [False]
-
-
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_older_clients_are_told_that_there_is_no_stream_of_their_own(
-    mcp: ServedEndpoint, method: str
-) -> None:
-    async with httpx2.AsyncClient() as http:
-        answer = await http.request(method, mcp.url, headers=LEGACY)
-    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")

@@ -14,6 +14,8 @@ from services.gateway.tests.integration.mcp.legacy_client import (
     Json,
     begin,
     call,
+    in_session,
+    open_get,
     open_post,
     post,
 )
@@ -63,6 +65,34 @@ async def test_an_answer_reaches_the_replica_that_asked(pair: Pair) -> None:
             assert (await post(other.url, http, session, answer)).status_code == 202
             assert await asking == {"roots": []}
             one.agent.hold.set()
+
+
+async def test_a_session_that_is_ended_at_one_replica_ends_its_streams_at_all(pair: Pair) -> None:
+    one, other = pair
+    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+        session, another = [await begin(one.url, http) for _ in range(2)]
+        async with (
+            open_get(one.url, http, session) as ends,
+            open_get(one.url, http, another) as stays,
+        ):
+            ended = await http.delete(other.url, headers=in_session(session))
+            assert ended.status_code == 204
+            await ends.rest()
+            await stays.until(await one.changed())
+            assert one.endpoint.streams.count == 1
+        assert (await post(one.url, http, session, call(1, HOLD))).status_code == 404
+
+
+async def test_a_stream_is_resumed_at_another_replica(pair: Pair) -> None:
+    one, other = pair
+    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+        session = await begin(one.url, http)
+        async with open_get(one.url, http, session) as stream:
+            await stream.until(await one.changed())
+        at = await other.changed()
+        async with open_get(other.url, http, session, stream.last_id) as resumed:
+            told = await resumed.until(at)
+            assert told["method"] == "notifications/tools/list_changed"
 
 
 async def test_a_cancellation_reaches_the_replica_that_holds_the_call(pair: Pair) -> None:

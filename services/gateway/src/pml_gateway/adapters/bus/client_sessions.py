@@ -3,8 +3,8 @@
 from typing_extensions import override
 
 from pml_common.bus.port import KeyValueCache
-from pml_gateway.domain.api.client_session import ClientSession, caller_key, session_key
-from pml_gateway.ports import Caller, ClientSessions
+from pml_gateway.domain.api.client_session import ClientSession
+from pml_gateway.ports import ClientSessions
 
 
 class BusClientSessions(ClientSessions):
@@ -15,15 +15,21 @@ class BusClientSessions(ClientSessions):
 
     @override
     async def keep(self, session: ClientSession, ttl_s: float) -> None:
-        await self._cache.put(
-            _name(session.caller, session.key), session.model_dump_json().encode(), ttl_s
-        )
+        name = _name(session.caller, session.key)
+        await self._cache.put(name, session.model_dump_json().encode(), ttl_s)
 
     @override
-    async def find(self, caller: Caller, session_id: str) -> ClientSession | None:
-        owner = caller.scope, caller.principal
-        found = await self._cache.get(_name(caller_key(*owner), session_key(*owner, session_id)))
+    async def find(self, caller: str, key: str) -> ClientSession | None:
+        found = await self._cache.get(_name(caller, key))
         return None if found is None else ClientSession.model_validate_json(found)
+
+    @override
+    async def drop(self, session: ClientSession) -> None:
+        await self._cache.delete(_name(session.caller, session.key))
+
+    @override
+    async def count(self, caller: str) -> int:
+        return await self._cache.count(f"session.{caller}")
 
 
 def _name(caller: str, key: str) -> str:

@@ -1,7 +1,7 @@
 """Sessions of MCP clients that begin with a handshake (`initialize`, revisions before
 2026-07-28)."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from pydantic import BaseModel, ConfigDict
@@ -10,6 +10,9 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 
 _DIGITS = 40
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LONGEST_ID = 18
 
 
 class ClientSession(BaseModel):
@@ -36,6 +39,20 @@ def caller_key(scope: Scope, principal: str) -> str:
 def session_key(scope: Scope, principal: str, session_id: str) -> str:
     """Return the name of a caller's session, of hexadecimal digits; different for each caller."""
     return _digest(str(scope), principal, session_id)
+
+
+def event_id(at: datetime) -> str:
+    """Return the id of an event that tells of everything until `at`, in any replica."""
+    return str((at - _EPOCH) // _MICROSECOND)
+
+
+def told_until(last_event_id: str | None, begun_at: datetime, now: datetime) -> datetime:
+    """Return the time of the last change of which a client was told: that of the event that it got
+    last or, where it got none of ours, of the beginning of its session."""
+    given = last_event_id or ""
+    if not given.isdecimal() or len(given) > _LONGEST_ID:
+        return begun_at
+    return _EPOCH + min(int(given) * _MICROSECOND, now - _EPOCH)
 
 
 def _digest(*parts: str) -> str:

@@ -26,7 +26,7 @@ class ClientMessages:
     """Delivers such messages to the open calls."""
 
     def __init__(self, requests: ClientRequests, calls: OpenCalls, replicas: Replicas) -> None:
-        self._requests = requests
+        self.requests = requests
         self._calls = calls
         self._replicas = replicas
 
@@ -42,9 +42,9 @@ class ClientMessages:
 
     def wants(self, scope: Scope, session_key: str) -> bool:
         """Whether a call of this session is open here."""
-        return self._calls.has_of(session_key) or self._requests.has_of(session_key)
+        return self._calls.has_of(session_key) or self.requests.has_of(session_key)
 
     def _deliver(self, session_key: str, message: Mapping[str, JsonValue]) -> bool:
         if message.get("method") == _CANCELLED:
             return self._calls.cancel(session_key, message.get("params"))
-        return self._requests.answer(session_key, message)
+        return self.requests.answer(session_key, message)

@@ -1,13 +1,14 @@
 """PML's own MCP server, which agents connect to: Streamable HTTP at `/mcp`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 from mcp import MCPError
-from mcp.server import Server, ServerRequestContext
+from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.server.transport_security import TransportSecuritySettings
@@ -27,8 +28,10 @@ from mcp_types import (
 from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as HttpScope
+from typing_extensions import override
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.client_sessions import SessionEnded
 from pml_common.errors import Retryable
 from pml_gateway.application.client_sessions import Sessions
 from pml_gateway.domain.api.errors import Forbidden, InvalidRequest, Unavailable
@@ -48,6 +51,12 @@ from pml_gateway.entrypoints.mcp.open_calls import (
     OpenCalls,
 )
 from pml_gateway.entrypoints.mcp.request_states import RequestStates
+from pml_gateway.entrypoints.mcp.session_streams import (
+    TOOLS_CHANGED,
+    USUAL_LIMITS,
+    SessionStreams,
+    StreamLimits,
+)
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import (
     AgentApi,
@@ -74,6 +83,23 @@ as `await mcp.call("server:tool", {...})`."""
 Context = ServerRequestContext[Any, Any]
 
 
+class _Server(Server[Any]):
+    """The SDK's server, which tells clients with a handshake that lists change, too."""
+
+    @override
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Return what `initialize` answers."""
+        changing = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(
+            changing, experimental_capabilities, extensions
+        )
+
+
 class McpEndpoint:
     """ASGI endpoint; serves while `running`.
 
@@ -90,6 +116,7 @@ class McpEndpoint:
         callers: Callers,
         sessions: Sessions,
         replicas: Replicas,
+        now: Callable[[], datetime],
         version: str,
         states: RequestStates,
         hosts: Sequence[str] = LOOPBACK_HOSTS,
@@ -99,16 +126,17 @@ class McpEndpoint:
         listed: ListMode = "all",
         beat_s: float = BEAT_S,
         answer_within_s: float = ANSWER_WITHIN_S,
+        stream_limits: StreamLimits = USUAL_LIMITS,
     ) -> None:
         self._callers = callers
         self._listed: ListMode = listed
         self._tools = McpTools(agent, allowed, call_timeout_s)
         self._asking = Asking(states)
         self._changes = InMemorySubscriptionBus()
-        self._streams = ListenHandler(self._changes)
+        self._listeners = ListenHandler(self._changes)
         self._open = OpenCalls(beat_s, answer_within_s)
         self._ending = False
-        server = Server(
+        server = _Server(
             "pml",
             version=version,
             title="PML: procedural memory for agents",
@@ -125,14 +153,15 @@ class McpEndpoint:
             security_settings=security,
             max_request_body_size=max_body_bytes,
         )
-        requests = ClientRequests()
-        self.messages = ClientMessages(requests, self._open, replicas)
+        self.streams = SessionStreams(sessions, now, stream_limits)
+        self.messages = ClientMessages(ClientRequests(), self._open, replicas)
         self._http = HttpSessions(
             self._manager.handle_request,
             callers,
             sessions,
-            requests,
+            self.streams,
             self.messages,
+            replicas,
             security,
             max_body_bytes,
         )
@@ -175,20 +204,26 @@ class McpEndpoint:
 
     async def tools_changed(self) -> None:
         """Notify every client that listens on this replica."""
+        self.streams.changed(TOOLS_CHANGED)
         await self._changes.publish(ToolsListChanged())
+
+    async def on_session_ended(self, ended: SessionEnded) -> None:
+        """End the streams of a session that its client ended at another replica."""
+        self.streams.end_session(ended.session)
 
     def end_streams(self) -> None:
         """End the clients' streams of changes; later ones are acknowledged and end at once."""
         self._ending = True
         self._open.end()
-        self._streams.close()
+        self.streams.end()
+        self._listeners.close()
 
     async def _listen(
         self, ctx: Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         if self._ending:
-            asyncio.get_running_loop().call_soon(self._streams.close)  # after it opens
-        return await self._streams(ctx, params)
+            asyncio.get_running_loop().call_soon(self._listeners.close)  # after it opens
+        return await self._listeners(ctx, params)
 
     async def _list_tools(
         self, ctx: Context, params: PaginatedRequestParams | None

@@ -23,91 +23,124 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pml_common.bus.errors import BusUnavailable
 from pml_gateway.application.client_sessions import Sessions
 from pml_gateway.domain.api.client_session import ClientSession
-from pml_gateway.domain.api.errors import Forbidden
+from pml_gateway.domain.api.errors import Busy, Forbidden
 from pml_gateway.entrypoints.mcp.client_messages import ClientMessages, concerns_open_call
-from pml_gateway.entrypoints.mcp.client_requests import ClientRequests, PostStream
+from pml_gateway.entrypoints.mcp.client_requests import PostStream
 from pml_gateway.entrypoints.mcp.http_exchange import EXCHANGE, HttpExchange
-from pml_gateway.ports import Caller, Callers
+from pml_gateway.entrypoints.mcp.session_streams import SessionStreams
+from pml_gateway.ports import Caller, Callers, Replicas
 
 SESSION_HEADER: Final = "mcp-session-id"
 VERSION_HEADER: Final = "mcp-protocol-version"
 
+_LAST_EVENT_HEADER: Final = "last-event-id"
+_EVENT_STREAMS: Final = ("text/event-stream", "text/*", "*/*")
+
 _POST_ALONE: Final = Response(status_code=405, headers={"Allow": "POST"})
+_IN_SESSIONS: Final = Response(status_code=405, headers={"Allow": "GET, POST, DELETE"})
 
 
 class HttpSessions:
-    """ASGI application in front of the SDK's, `inner`."""
+    """ASGI application in front of the SDK's, `inner`. Clients of revision 2026-07-28, and older
+    ones that name no session, have POST alone."""
 
     def __init__(
         self,
         inner: ASGIApp,
         callers: Callers,
         sessions: Sessions,
-        requests: ClientRequests,
+        streams: SessionStreams,
         messages: ClientMessages,
+        replicas: Replicas,
         security: TransportSecuritySettings,
         max_body_bytes: int,
     ) -> None:
         self._inner = inner
         self._callers = callers
         self._sessions = sessions
-        self._requests = requests
+        self._streams = streams
         self._messages = messages
+        self._replicas = replicas
         self._security = TransportSecurityMiddleware(security)
-        self._bounded = RequestBodyLimitMiddleware(self._answer, max_body_bytes)
+        self._posted = RequestBodyLimitMiddleware(self._guarded, max_body_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request. Clients of revision 2026-07-28 have no sessions."""
-        if scope["method"] != "POST":
-            await _POST_ALONE(scope, receive, send)
-        elif _is_modern(Request(scope)):
-            await self._inner(scope, receive, send)
-        else:
-            await self._bounded(scope, receive, send)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request."""
         request = Request(scope, receive)
-        refusal = await self._security.validate_request(request, is_post=True)
-        if refusal is None:
-            try:
-                await self._answer_allowed(request, send)
-            except BusUnavailable as error:
-                message = f"sessions cannot be read now: {error}; try again later"
-                refusal = _error(503, INTERNAL_ERROR, message, {"Retry-After": "1"})
-        if refusal is not None:
-            await refusal(scope, receive, send)
+        if scope["method"] == "POST":
+            await (self._inner if _is_modern(request) else self._posted)(scope, receive, send)
+        elif _is_modern(request) or SESSION_HEADER not in request.headers:
+            await _POST_ALONE(scope, receive, send)
+        elif scope["method"] not in ("GET", "DELETE"):
+            await _IN_SESSIONS(scope, receive, send)
+        else:
+            await self._guarded(scope, receive, send)
 
-    async def _answer_allowed(self, request: Request, send: Send) -> None:
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer what pages of other sites did not send; where we cannot, say why."""
+        request = Request(scope, receive)
+        is_post = scope["method"] == "POST"
+        response = await self._security.validate_request(request, is_post=is_post)
+        try:
+            if response is None:
+                response = await (self._post if is_post else self._in_session)(request, send)
+        except BusUnavailable as error:
+            message = f"sessions cannot be read now: {error}; try again later"
+            response = _error(503, INTERNAL_ERROR, message, {"Retry-After": "1"})
+        except Busy as error:
+            retry = {"Retry-After": str(error.retry_after_s)}
+            response = _error(429, INVALID_REQUEST, str(error), retry)
+        if response is not None:
+            await response(scope, receive, send)
+
+    async def _in_session(self, request: Request, send: Send) -> Response | None:
+        """Answer GET or DELETE."""
+        caller = await self._caller(request)
+        if caller is None:
+            return _error(403, INVALID_REQUEST, "this credential is not allowed")
+        session = await self._sessions.find(caller, request.headers[SESSION_HEADER])
+        if session is None:
+            return _no_session()
+        if request.method == "DELETE":
+            await self._sessions.end(session)
+            self._streams.end_session(session.key)
+            await self._replicas.tell_ended(session)
+            return Response(status_code=204)
+        if not _accepts_events(request):
+            return _error(406, INVALID_REQUEST, "a stream is text/event-stream: accept that")
+        return self._streams.open(session, request.headers.get(_LAST_EVENT_HEADER))
+
+    async def _post(self, request: Request, send: Send) -> Response | None:
+        """Answer a POST, or let the SDK do so."""
         caller, body = await self._caller(request), await request.body()
         receive, message = _replayed(body, request.receive), _message_of(body)
         session_id = request.headers.get(SESSION_HEADER)
-        if caller is None:
-            await self._inner(request.scope, receive, send)
-        elif message.get("method") == "initialize":
-            session_id = await self._begin(caller, message)
-            await self._inner(request.scope, receive, _with_session(session_id, send))
-        elif session_id is None:
+        if caller is not None and message.get("method") == "initialize":
+            begun = await self._begin(caller, message)
+            await self._inner(request.scope, receive, _with_session(begun, send))
+        elif caller is None or session_id is None:
             await self._inner(request.scope, receive, send)
         elif (session := await self._sessions.find(caller, session_id)) is None:
-            await _no_session()(request.scope, receive, send)
+            return _no_session()
         elif concerns_open_call(message):
             await self._messages.take(session, message)
-            await Response(status_code=202)(request.scope, receive, send)
+            return Response(status_code=202)
         else:
             await self._exchange(session, request.scope, receive, send)
+        return None
 
     async def _exchange(
         self, session: ClientSession, scope: Scope, receive: Receive, send: Send
     ) -> None:
         stream = PostStream(send)
-        exchange = HttpExchange(session, stream, self._requests)
+        exchange = HttpExchange(session, stream, self._messages.requests)
         headers = _with_version(scope["headers"], session.protocol_version)
         try:
             await self._inner(
                 {**scope, "headers": headers, EXCHANGE: exchange}, receive, stream.send
             )
         finally:
-            self._requests.lose(stream)
+            self._messages.requests.lose(stream)
 
     async def _begin(self, caller: Caller, message: Mapping[str, Any]) -> str | None:
         """Return the id of a new session; None where the SDK is about to refuse its handshake."""
@@ -133,6 +166,11 @@ class HttpSessions:
 def _is_modern(request: Request) -> bool:
     version = request.headers.get(VERSION_HEADER)
     return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _accepts_events(request: Request) -> bool:
+    accepted = request.headers.get("accept", "*/*").lower().split(",")
+    return any(each.split(";")[0].strip() in _EVENT_STREAMS for each in accepted)
 
 
 def _message_of(body: bytes) -> Mapping[str, Any]:

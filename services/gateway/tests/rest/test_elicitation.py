@@ -1,7 +1,17 @@
 """The setting that lets forms answered over the agent's connection decide approvals."""
 
-import httpx2
+from uuid import UUID
 
+import httpx2
+import pytest
+
+from pml_common.contracts.gateway import DecidedThrough
+from pml_gateway.application import elicit
+from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
+from pml_gateway.domain.api.approval_form import ApprovalForm, FormAnswer
+from pml_gateway.domain.api.task_results import GetTaskResult
+from pml_gateway.ports import Asker, Caller, CallerSide
+from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.harness import APPROVER, world
 
 PATH = "/api/approvals/elicitation"
@@ -33,3 +43,57 @@ async def test_a_decision_with_the_key_has_no_other_way() -> None:
         await w.decide(asked["workflow_id"], "approve")
         approval = (await w.http.get(f"/api/workflows/{asked['workflow_id']}/approval")).json()
     assert (approval["decided_by"], approval["decided_through"]) == ("approver:noor", None)
+
+
+class Slow(Asker):
+    """Approves after an hour by the `clock`."""
+
+    def __init__(self, clock: list[float]) -> None:
+        self.given = None
+        self.through = DecidedThrough(way="elicitation")
+        self._clock = clock
+
+    async def ask(self, form: ApprovalForm) -> FormAnswer | None:
+        self._clock[0] += 3600
+        return FormAnswer("accept", {"decision": "approve"})
+
+
+async def test_the_time_of_a_form_is_not_the_callers_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, sides = [1000.0], list[CallerSide]()
+    monkeypatch.setattr(elicit, "_now", lambda: clock[0])
+
+    async def resume(workflow_id: UUID, side: CallerSide) -> ExecuteResponse:
+        sides.append(side)
+        return ExecuteResponse(status="running")
+
+    async with world() as w:
+        elicitations, mira = w.parts.use_cases.elicitations, Caller(SCOPE, "mira")
+        await elicitations.set(mira, "noor", may_elicit=True)
+
+        async def begin() -> ExecuteResponse:
+            return await w.parts.use_cases.agents.execute(
+                SCOPE, "mira", ExecuteRequest(code="ask", fresh=True)
+            )
+
+        for answer_by in (1045.0, None):
+            side = CallerSide(answer_by=answer_by, asker=Slow(clock))
+            answer = await elicitations.around(mira, side, begin, resume)
+            assert answer.status == "running"
+    assert [side.answer_by for side in sides] == [1045.0 + 3600, None]
+
+
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+async def test_a_decision_that_arrives_before_anyone_waits_is_kept(decision: str) -> None:
+    """The caller is gone; who comes back gets what became of it, by each way."""
+    async with world() as w:
+        asked = await w.execute("ask")
+        workflow = asked["workflow_id"]
+        assert not w.parts.notifier.is_awaited(SCOPE, str(workflow))
+        assert (await w.decide(workflow, decision)).status_code == 200
+        agents, mira = w.parts.use_cases.agents, Caller(SCOPE, "mira")
+        wanted = GetTaskResult(workflow_id=workflow, wait_s=20)
+        answer = await agents.result(mira, wanted)
+        assert answer.status == ("success" if decision == "approve" else "error")
+        assert len(w.peers.runs) == (decision == "approve")

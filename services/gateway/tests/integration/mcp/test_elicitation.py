@@ -40,9 +40,11 @@ async def e(a: Asked) -> Asked:
     return a
 
 
-async def test_a_user_approves_in_the_client_and_the_call_returns_the_result(e: Asked) -> None:
+async def test_a_user_approves_in_the_client_and_the_call_returns_the_result(
+    e: Asked, mode: str
+) -> None:
     user = User([APPROVE])
-    async with e.client(user) as client:
+    async with e.client(user, mode) as client:
         done = said(await client.call_tool("pml_execute", ASK))
     assert done["status"] == "success"
     (form,) = user.forms
@@ -64,9 +66,9 @@ async def test_a_user_approves_in_the_client_and_the_call_returns_the_result(e: 
     ("answer", "reason"), [(DENY, "not today"), (ElicitResult(action="decline"), None)]
 )
 async def test_who_denies_or_declines_ends_the_workflow(
-    e: Asked, answer: ElicitResult, reason: str | None
+    e: Asked, mode: str, answer: ElicitResult, reason: str | None
 ) -> None:
-    async with e.client(User([answer])) as client:
+    async with e.client(User([answer]), mode) as client:
         result = await client.call_tool("pml_execute", ASK)
     assert result.is_error
     error = said(result)["error"]
@@ -75,9 +77,9 @@ async def test_who_denies_or_declines_ends_the_workflow(
     assert e.w.peers.runs == []
 
 
-async def test_who_dismisses_the_form_decides_nothing(e: Asked) -> None:
+async def test_who_dismisses_the_form_decides_nothing(e: Asked, mode: str) -> None:
     user = User([ElicitResult(action="cancel")])
-    async with e.client(user) as client:
+    async with e.client(user, mode) as client:
         left = said(await client.call_tool("pml_execute", ASK))
         assert left["status"] == "approval_required"
         assert left["next"]["call"]["tool"] == "pml_get_task_result"
@@ -89,22 +91,22 @@ async def test_who_dismisses_the_form_decides_nothing(e: Asked) -> None:
     assert user.forms[0].message == user.forms[1].message
 
 
-async def test_a_tool_is_approved_likewise(e: Asked) -> None:
+async def test_a_tool_is_approved_likewise(e: Asked, mode: str) -> None:
     user = User([APPROVE])
     e.w.servers.listed = {"fs": (READ, ToolDefinition(server="fs", name="ask"))}
-    async with e.client(user) as client:
+    async with e.client(user, mode) as client:
         result = await client.call_tool("fs_ask", {"path": "/a"})
     assert len(user.forms) == 1
     assert not result.is_error, text(result)
 
 
-async def test_others_are_answered_as_before(a: Asked) -> None:
+async def test_others_are_answered_as_before(a: Asked, mode: str) -> None:
     """A client whose credential may not elicit, and one that shows no forms."""
     user = User([])
-    async with a.client(user) as client:
+    async with a.client(user, mode) as client:
         left = said(await client.call_tool("pml_execute", ASK))
     await a.let_elicit()
-    async with a.client(None) as client:
+    async with a.client(None, mode) as client:
         again = said(await client.call_tool("pml_execute", ASK))
     assert left["status"] == again["status"] == "approval_required"
     assert user.forms == []

@@ -1,8 +1,12 @@
 """Elicitation (MCP): forms for the user of the client that makes a call.
 
-From 2026-07-28 on the call is answered with the form, and made again with the answer.
+From 2026-07-28 on the call is answered with the form, and made again with the answer. Before, a
+client with a session is asked while it waits for the call's answer.
 """
 
+import logging
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Final
 
 from mcp import MCPError
@@ -16,6 +20,7 @@ from mcp_types import (
     InputRequiredResult,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from pml_common.contracts.gateway import DecidedThrough
 from pml_common.contracts.tool import JsonObject
@@ -26,8 +31,11 @@ from pml_gateway.domain.api.approval_form import (
     GivenAnswer,
     can_show_forms,
 )
+from pml_gateway.entrypoints.mcp.http_exchange import exchange_of
 from pml_gateway.entrypoints.mcp.request_states import RequestStates
-from pml_gateway.ports import Asker, Caller, InputNeeded
+from pml_gateway.ports import Asker, Caller, ClientRefused, ClientSide, InputNeeded
+
+log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 
@@ -47,21 +55,48 @@ class AnsweredLater(Asker):
         raise InputNeeded(form)
 
 
+class AskedMeanwhile(Asker):
+    """Sends the client of an open call the form (sessions, before 2026-07-28)."""
+
+    def __init__(
+        self, through: DecidedThrough, client: ClientSide, now: Callable[[], datetime]
+    ) -> None:
+        self.through = through
+        self.given = None
+        self._client = client
+        self._now = now
+
+    async def ask(self, form: ApprovalForm) -> FormAnswer | None:
+        """Wait for the answer until the approval expires."""
+        params: JsonObject = {"message": form.message, "requestedSchema": SCHEMA}
+        left = (form.asked.expires_at - self._now()).total_seconds()
+        try:
+            result = await self._client.request("elicitation/create", params, max(0.0, left))
+            answer = ElicitResult.model_validate(result, by_name=False)
+        except (ClientRefused, ValidationError) as error:
+            log.info("%s has no answer to its form: %s", form.asked.workflow_id, error)
+            return None
+        return FormAnswer(answer.action, answer.content)
+
+
 class Asking:
     """Forms as calls are answered with them."""
 
     def __init__(self, states: RequestStates) -> None:
         self._states = states
 
-    def asker_of(self, ctx: Context, caller: Caller, params: CallToolRequestParams) -> Asker | None:
+    def asker_of(
+        self, ctx: Context, caller: Caller, params: CallToolRequestParams, client: ClientSide | None
+    ) -> Asker | None:
         """Return the way to the user of the call's client, if it can show forms. Raises MCPError
         for a state that is not of this call."""
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        shows = client is not None and can_show_forms(client.capabilities)
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            given = self._given(caller, params)
+            return AnsweredLater(_through(ctx), given) if shows or given is not None else None
+        if client is None or not shows:
             return None
-        given = self._given(caller, params)
-        if given is None and not can_show_forms(_capabilities_of(ctx)):
-            return None
-        return AnsweredLater(_through(ctx), given)
+        return AskedMeanwhile(_through(ctx), client, self._states.now)
 
     def required(
         self, caller: Caller, params: CallToolRequestParams, needed: InputNeeded
@@ -87,18 +122,17 @@ class Asking:
         return GivenAnswer(asked, FormAnswer(answer.action, answer.content))
 
 
-def _capabilities_of(ctx: Context) -> JsonObject:
-    declared = ctx.session.client_capabilities
-    return {} if declared is None else declared.model_dump(mode="json", exclude_none=True)
-
-
 def _through(ctx: Context) -> DecidedThrough:
-    params = ctx.session.client_params
-    if params is None:
-        return DecidedThrough(way="elicitation")
-    info = params.client_info
-    return DecidedThrough(
-        way="elicitation",
-        client=info.name[:_LONGEST_NAME],
-        client_version=info.version[:_LONGEST_NAME],
-    )
+    exchange, params = exchange_of(ctx), ctx.session.client_params
+    info: JsonObject = {}
+    if exchange is not None:
+        info = exchange.session.client_info
+    elif params is not None:
+        info = params.client_info.model_dump(mode="json")
+    client, version = _text_of(info, "name"), _text_of(info, "version")
+    return DecidedThrough(way="elicitation", client=client, client_version=version)
+
+
+def _text_of(info: JsonObject, field: str) -> str | None:
+    text = info.get(field)
+    return text[:_LONGEST_NAME] if isinstance(text, str) else None

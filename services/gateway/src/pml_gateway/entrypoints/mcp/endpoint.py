@@ -241,11 +241,11 @@ class McpEndpoint:
         self, ctx: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
         caller, arguments = await self._caller(ctx), params.arguments or {}
-        asker = self._asking.asker_of(ctx, caller, params)
 
         async def work(side: CallerSide) -> CallToolResult:
-            asked_by = replace(side, asker=asker)
-            return await self._tools.call(caller, params.name, arguments, asked_by)
+            asker = self._asking.asker_of(ctx, caller, params, side.client)
+            side = replace(side, asker=asker)
+            return await self._tools.call(caller, params.name, arguments, side)
 
         try:
             return await self._open.answer(ctx, work)

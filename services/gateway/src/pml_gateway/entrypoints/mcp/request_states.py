@@ -39,7 +39,7 @@ class RequestStates:
 
     def __init__(self, secret: bytes, now: Callable[[], datetime]) -> None:
         self._codec = AESGCMRequestStateCodec([secret])
-        self._now = now
+        self.now = now
 
     def seal(self, caller: Caller, tool: str, args: JsonObject, asked: AskedApproval) -> str:
         """Return the state for a form that a call of a tool is answered with."""
@@ -53,7 +53,7 @@ class RequestStates:
             state = _State.model_validate_json(self._codec.unseal(sealed))
         except (InvalidRequestState, ValidationError, UnicodeError) as error:
             raise MCPError(INVALID_PARAMS, _REFUSED) from error
-        if state.call != _call(caller, tool, args) or self._now() >= state.until:
+        if state.call != _call(caller, tool, args) or self.now() >= state.until:
             raise MCPError(INVALID_PARAMS, _REFUSED)
         return state.asked
 

@@ -98,7 +98,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             queries = RetryingQueryClient(bus, settings.gateway_owner_patience_s)
             policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
             composed = Composing(queries, stores.workflows, policies.of, bus.now)
-            std = StdServers(Backing(queries, composed), bus.now())
+            std = StdServers(Backing(queries, composed, lambda: tools, policies.of), bus.now())
             tools = ToolRouter([*stubs, std, servers], quarantine.withheld, outputs.see)
             acceptance = Acceptance(quarantine, servers.review, tools)
             key = settings.grant_key

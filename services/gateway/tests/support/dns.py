@@ -7,7 +7,7 @@ from typing import TypeVar
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
-from pml_common.contracts.base import Contract
+from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
 from pml_common.contracts.dns import ChangeRecord, DnsQuery
 
@@ -29,7 +29,7 @@ DNS_QUERIES = (
 )
 
 
-def example(query_type: QueryType[Q, R]) -> R:
+def example(query_type: QueryType[Query, R]) -> R:
     """Return the golden reply to a query."""
     file = f"qry.{query_type.owner}.{query_type.name}.v{query_type.version}.reply.json"
     return query_type.reply.model_validate_json((EXAMPLES / file).read_text(encoding="utf-8"))

@@ -17,7 +17,10 @@ from services.gateway.tests.support.builders import AT
 def std_servers(client: QueryClient) -> StdServers:
     """The servers of the standard library, with a registry and an analyzer behind `client`."""
     composed = Composing(client, MemoryWorkflowStore(), lambda scope: Policy(), lambda: AT)
-    return StdServers(Backing(client, composed), AT)
+    servers: list[StdServers] = []
+    backing = Backing(client, composed, lambda: servers[0], lambda scope: Policy())
+    servers.append(StdServers(backing, AT))
+    return servers[0]
 
 
 class Silent(QueryClient):

@@ -168,7 +168,7 @@ async def test_a_change_is_asked_for_the_caller_and_a_repeated_call_is_the_same_
 
 def test_what_is_learned_is_read_freely_and_named_on_approval() -> None:
     verdicts = {name: Policy().verdict_on(tool)[0] for name, tool in definitions("learn").items()}
-    assert verdicts == {"curate": "ask", "lift": "allow", "save": "ask"}
+    assert verdicts == {"curate": "ask", "feedback": "allow", "lift": "allow", "save": "ask"}
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ async def test_the_tools_are_announced_once_nats_is_there(monkeypatch: pytest.Mo
     await eventually(lambda: servers.status()["dns"].announced)
     await announcing
     await servers.reach("dns", 1.0)
-    assert tries == ["dns", "dns", "learn"]
+    assert tries == ["dns", "dns", "learn", "meta"]
 
 
 async def test_a_runs_call_is_its_principals_and_both_attempts_have_one_key() -> None:

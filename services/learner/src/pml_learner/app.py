@@ -16,6 +16,11 @@ from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
+from pml_learner.entrypoints.bus.on_usage import (
+    on_give_feedback,
+    on_list_feedback,
+    on_list_tool_usage,
+)
 from pml_learner.ports import TraceStore
 from pml_learner.settings import LearnerSettings
 
@@ -36,6 +41,18 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         await bus.serve(
             catalog.LIST_TRACES,
             map_unavailable(partial(on_list_traces, traces=traces), unavailable),
+        )
+        await bus.serve(
+            catalog.LIST_TOOL_USAGE,
+            map_unavailable(partial(on_list_tool_usage, traces=traces), unavailable),
+        )
+        await bus.serve(
+            catalog.GIVE_FEEDBACK,
+            map_unavailable(partial(on_give_feedback, traces=traces), unavailable),
+        )
+        await bus.serve(
+            catalog.LIST_FEEDBACK,
+            map_unavailable(partial(on_list_feedback, traces=traces), unavailable),
         )
         await bus.consume_batches(
             catalog.LEARNER_ON_RUN_FINISHED,

@@ -8,8 +8,18 @@ from uuid import UUID
 
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
-from pml_common.contracts.learner import ListTraces, TracePage
+from pml_common.contracts.learner import (
+    Feedback,
+    FeedbackPage,
+    GiveFeedback,
+    ListFeedback,
+    ListToolUsage,
+    ListTraces,
+    ToolUsagePage,
+    TracePage,
+)
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.domain.tool_usage import Calls, UsedTool
 
 
 class LearningBatch(Protocol):
@@ -27,8 +37,9 @@ class LearningBatch(Protocol):
         transaction."""
         ...
 
-    async def save(self, lessons: Sequence[Lesson]) -> None:
-        """Store the traces, callers first, and the last experience of each capability."""
+    async def save(self, lessons: Sequence[Lesson], calls: Mapping[UsedTool, Calls]) -> None:
+        """Store the traces, callers first, and the last experience of each capability, and count
+        the calls."""
         ...
 
     def conclude(self, facts: Mapping[UUID, Sequence[Message]]) -> Mapping[UUID, Sequence[Message]]:
@@ -48,6 +59,19 @@ class TraceStore(Protocol):
 
     async def traces(self, query: ListTraces) -> TracePage:
         """Return traces of a capability, of a workflow or of the whole scope, newest first."""
+        ...
+
+    async def usage(self, query: ListToolUsage) -> ToolUsagePage:
+        """Return the counted calls of tools, the most called first."""
+        ...
+
+    async def judge(self, given: GiveFeedback) -> Feedback | None:
+        """Store an opinion of a workflow's run, in place of the same principal's earlier one, and
+        return all of its capability; None where no run of this workflow is stored."""
+        ...
+
+    async def judged(self, query: ListFeedback) -> FeedbackPage:
+        """Return the opinions of capabilities, the most often judged first."""
         ...
 
     async def forget(self, before: datetime, limit: int) -> int:

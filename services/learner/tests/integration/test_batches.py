@@ -207,7 +207,7 @@ async def test_a_batch_whose_commit_fails_is_stored_once_it_is_delivered_again(
             async with store.batch([run.event_id for run in runs], consumer) as batch:
                 before = await batch.experience_of(capabilities_of(runs))
                 lessons = lessons_of(before, runs, TdRule())
-                await batch.save([each for of_run in lessons.values() for each in of_run])
+                await batch.save([each for of_run in lessons.values() for each in of_run], {})
                 await proxy.cut()
 
         with pytest.raises(StorageUnavailable):

@@ -81,7 +81,7 @@ async def test_an_error_rolls_back_the_whole_transaction(trace_store: TraceStore
     async def fail_midway() -> None:
         async with trace_store.batch([run.event_id], CONSUMER) as batch:
             (before,) = (await batch.experience_of(capabilities_of([run]))).values()
-            await batch.save([learn(before, run, TdRule())])
+            await batch.save([learn(before, run, TdRule())], {})
             raise RuntimeError("midway")
 
     with pytest.raises(RuntimeError, match="midway"):

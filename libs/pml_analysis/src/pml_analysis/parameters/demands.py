@@ -128,8 +128,7 @@ def _always_evaluated(node: Node) -> Iterator[Node]:
     ) or kind == "augmented_assignment_expression":
         yield node["left"]
     elif _is_optional(node):
-        if node.operand is not None:
-            yield node.operand
+        yield from filter(None, [node.operand])
     else:
         yield from node.children
 

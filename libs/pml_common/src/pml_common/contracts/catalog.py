@@ -324,6 +324,30 @@ LIST_TRACES = QueryType(
     "List the traces of a capability or workflow, newest first.",
     clients=("gateway",),
 )
+LIST_TOOL_USAGE = QueryType(
+    "learner",
+    "list-tool-usage",
+    learner.ListToolUsage,
+    learner.ToolUsagePage,
+    "List how often tools and named capabilities were called.",
+    clients=("gateway",),
+)
+GIVE_FEEDBACK = QueryType(
+    "learner",
+    "give-feedback",
+    learner.GiveFeedback,
+    learner.Feedback,
+    "Store whether the run of a workflow was useful.",
+    clients=("gateway",),
+)
+LIST_FEEDBACK = QueryType(
+    "learner",
+    "list-feedback",
+    learner.ListFeedback,
+    learner.FeedbackPage,
+    "List how useful the runs of capabilities were found.",
+    clients=("gateway",),
+)
 RESOLVE_CAPABILITY = QueryType(
     "registry",
     "resolve-capability",

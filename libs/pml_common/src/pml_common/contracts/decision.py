@@ -75,6 +75,11 @@ class PolicyRule(Contract):
         return False if False in told else None if None in told else True
 
 
+OPINION: Final = "learn:feedback"
+"""The tool that stores its caller's opinion of a run: where no rule speaks of it, it is decided on
+as one that reads. No MCP server can have a tool of this id."""
+
+
 class Policy(Contract):
     """A scope's rules, and the verdicts if no rule matches. `computed`: whether approving a program
     allows computed arguments (`show`), or each call with one needs its own approval (`park`)."""
@@ -115,6 +120,8 @@ class Policy(Contract):
         return _strictest([*possible, self._by_hints(tool)])
 
     def _by_hints(self, tool: ToolDefinition) -> tuple[Verdict, str]:
+        if tool.tool_id == OPINION:
+            return self.read_only, f"It stores the caller's opinion of a run: {self.read_only}."
         if tool.annotations.read_only:
             return self.read_only, f"Its server marks it read-only: {self.read_only}."
         if tool.annotations.destructive:

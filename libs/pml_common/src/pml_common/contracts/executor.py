@@ -29,7 +29,8 @@ class RunWorkflow(Command):
     `read_only_tools` may be called before the call is in the journal. `mocks` are the tools that a
     dry run does not call, each with its successive results, the last one repeated. The run parks at
     calls that the grant does not cover, and once at the first call of each checkpoint. `timeout_s`
-    excludes the time in which it is parked. `begins`: no earlier command of this run exists, so at
+    excludes the time in which it is parked. `called_as` and `discovery_id` are as in
+    `ExecutionRequested`. `begins`: no earlier command of this run exists, so at
     the first delivery of this one there is no journal.
     """
 
@@ -37,6 +38,8 @@ class RunWorkflow(Command):
     principal: str
     capability: CapabilityIdentity
     intent: str | None = None
+    called_as: str | None = None
+    discovery_id: UUID | None = None
     args: JsonObject = Field(default_factory=dict)
     instrumented: str
     insertions: tuple[tuple[int, int], ...] = ()
@@ -162,13 +165,16 @@ class RunFinished(JournalAppend):
     The path and the decisions are the program's own. `task_results` are all tool calls, those of
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
     callers before callees. Its `entries` have no results: they are in these. `logs` are the last
-    lines that the program wrote to its console, after `logs_omitted` others.
+    lines that the program wrote to its console, after `logs_omitted` others. `called_as` and
+    `discovery_id` are as in `RunWorkflow`.
     """
 
     entries: tuple[TraceEvent, ...] = ()
     principal: str
     capability: CapabilityIdentity
     intent: str | None = None
+    called_as: str | None = None
+    discovery_id: UUID | None = None
     success: bool
     result: JsonValue = None
     error: WorkflowError | None = None

@@ -21,7 +21,9 @@ class ExecutionRequested(Event):
     `name` is the name for a capability learned from submitted code; with `update` that code becomes
     the next version of the capability that has the name, with this tag and summary. `layers` are
     the ids of a DAG's tasks, layer by layer, if the caller wants an approval between layers.
-    `source` is where `code` comes from; None if it was sent as it is, or is known.
+    `source` is where `code` comes from; None if it was sent as it is, or is known. `called_as` is
+    the name of the named capability that was called, `discovery_id` the discovery that the caller
+    followed.
     """
 
     workflow_id: UUID
@@ -38,6 +40,8 @@ class ExecutionRequested(Event):
     dry_run: DryRun | None = None
     layers: tuple[tuple[str, ...], ...] = ()
     source: CapabilitySource | None = None
+    called_as: str | None = None
+    discovery_id: UUID | None = None
     requested_at: AwareDatetime
 
 

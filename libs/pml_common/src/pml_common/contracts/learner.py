@@ -1,9 +1,9 @@
 """Contracts of the learner: traces, values and learned statistics."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 from uuid import UUID
 
-from pydantic import Field, JsonValue
+from pydantic import AwareDatetime, Field, JsonValue, StringConstraints
 
 from pml_common.contracts.base import Contract, Event, Query
 from pml_common.contracts.capability import Learning, Usage
@@ -74,7 +74,8 @@ class ListTraces(Query):
 class ExecutionTrace(Contract):
     """The record of one run of one capability; times in milliseconds. `task_results` are its own
     tool calls. The runs of capabilities that it called have its `trace_id` as parent: `name` is
-    their name at that time, `node_id` the path of the call."""
+    their name at that time, `node_id` the path of the call. `discovery_id` is the discovery that
+    the caller followed."""
 
     trace_id: UUID
     parent_trace_id: UUID | None = None
@@ -93,10 +94,76 @@ class ExecutionTrace(Contract):
     task_results: tuple[TaskResult, ...]
     priority: float = Field(ge=0, le=1)
     dry_run: bool = False
+    discovery_id: UUID | None = None
 
 
 class TracePage(Contract):
     """One page of traces, and the total number."""
 
     traces: tuple[ExecutionTrace, ...]
+    total: int = Field(ge=0)
+
+
+CAPABILITIES: Final = "pml-capabilities"
+"""The server of calls of named capabilities, whose tool ids are `cap:<name>`."""
+
+
+class ListToolUsage(Query):
+    """List how often tools and named capabilities were called, the most often called first; those
+    of one server, or all."""
+
+    server_id: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
+    limit: int = Field(default=50, ge=1, le=200)
+    offset: int = Field(default=0, ge=0)
+
+
+class ToolUsage(Contract):
+    """Calls of one tool by programs, or of one named capability by name. Refused and mocked calls
+    are not counted; the mean is over all calls, in milliseconds."""
+
+    server_id: str
+    tool_id: str
+    calls: int = Field(ge=1)
+    succeeded: int = Field(ge=0)
+    mean_duration_ms: float = Field(ge=0)
+    last_called_at: AwareDatetime
+
+
+class ToolUsagePage(Contract):
+    """One page of tools, their number, and the calls of all of them."""
+
+    usage: tuple[ToolUsage, ...]
+    total: int = Field(ge=0)
+    calls: int = Field(ge=0)
+
+
+class GiveFeedback(Query):
+    """Store whether a principal found the run of a workflow useful. A principal has one opinion of
+    a workflow: the last one counts."""
+
+    principal: str
+    workflow_id: UUID
+    useful: bool
+    comment: Annotated[str, StringConstraints(pattern=r"^[^\x00]{0,2000}$")] = ""
+
+
+class Feedback(Contract):
+    """The opinions of a capability's runs: each principal's of each workflow, once."""
+
+    capability_id: UUID
+    useful: int = Field(ge=0)
+    not_useful: int = Field(ge=0)
+
+
+class ListFeedback(Query):
+    """List the opinions of capabilities' runs, the most often judged first."""
+
+    limit: int = Field(default=50, ge=1, le=200)
+    offset: int = Field(default=0, ge=0)
+
+
+class FeedbackPage(Contract):
+    """One page of judged capabilities, and their number."""
+
+    feedback: tuple[Feedback, ...]
     total: int = Field(ge=0)

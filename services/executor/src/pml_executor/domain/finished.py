@@ -34,6 +34,8 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
         principal=command.principal,
         capability=command.capability,
         intent=command.intent,
+        called_as=command.called_as,
+        discovery_id=command.discovery_id,
         success=end.success,
         result=end.result,
         error=end.error,

@@ -51,7 +51,8 @@ class CapabilityExecution:
             return answer.model_copy(update={"cached": True, **told})
         # In its own scope the registry knows the source; elsewhere it becomes a new behaviour.
         source = record.source if record.scope != scope else None
-        program = record.code, (record.name, *record.aliases), source
+        called_as = record.name if record.named else None
+        program = record.code, (record.name, *record.aliases), source, called_as
         executed = await self.programs.execute(scope, principal, request, side, *program)
         await self.cache.keep(record, request, executed.workflow)
         return (await self.programs.response(executed)).model_copy(update=told)

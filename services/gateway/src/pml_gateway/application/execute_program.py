@@ -75,6 +75,7 @@ class ProgramExecution:
         code: str,
         known_as: tuple[str, ...] = (),
         source: CapabilitySource | None = None,
+        called_as: str | None = None,
     ) -> Executed:
         """Accept `code` once its turn comes, or join the workflow of the same call, and wait for
         its end or its approval, for as long as it may run and a margin, or as its caller waits.
@@ -91,6 +92,7 @@ class ProgramExecution:
             policy=self.policy_of(scope),
             known_as=known_as,
             source=source,
+            called_as=called_as,
             traceparent=_traceparent(),
         )
         deadline = self._deadline(request.timeout, side)

@@ -2,17 +2,29 @@
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from typing_extensions import override
 
 from pml_common.contracts.capability import CapabilityIdentity
-from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
+from pml_common.contracts.learner import (
+    ExecutionTrace,
+    Feedback,
+    FeedbackPage,
+    GiveFeedback,
+    ListFeedback,
+    ListToolUsage,
+    ListTraces,
+    ToolUsage,
+    ToolUsagePage,
+    TracePage,
+)
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInbox, MemoryInboxBatch
 from pml_common.storage.store_transaction import StoreBatch
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.domain.tool_usage import Calls, UsedTool
 from pml_learner.ports import LearningBatch, TraceStore
 
 
@@ -23,6 +35,9 @@ class MemoryTraceStore(TraceStore):
         self.inbox = MemoryInbox()
         self.experiences: dict[ScopedCapability, Experience] = {}
         self.stored: list[tuple[Scope, ExecutionTrace]] = []
+        self.calls: dict[UsedTool, Calls] = {}
+        self.opinions: dict[tuple[Scope, UUID, str], tuple[UUID, bool]] = {}
+        """By workflow and principal: the capability, and whether its run was useful."""
 
     @override
     @asynccontextmanager
@@ -48,6 +63,50 @@ class MemoryTraceStore(TraceStore):
         )
         page = found[query.offset : query.offset + query.limit]
         return TracePage(traces=tuple(page), total=len(found))
+
+    def count(self, calls: Mapping[UsedTool, Calls]) -> None:
+        """Add calls to those counted before."""
+        for used, made in calls.items():
+            self.calls[used] = self.calls.get(used, Calls()).plus(made)
+
+    @override
+    async def usage(self, query: ListToolUsage) -> ToolUsagePage:
+        found = [
+            _usage(used, made)
+            for used, made in self.calls.items()
+            if used.scope == query.scope and query.server_id in (None, used.server_id)
+        ]
+        found.sort(key=lambda each: (-each.calls, each.tool_id))
+        page = found[query.offset : query.offset + query.limit]
+        calls = sum(each.calls for each in found)
+        return ToolUsagePage(usage=tuple(page), total=len(found), calls=calls)
+
+    @override
+    async def judge(self, given: GiveFeedback) -> Feedback | None:
+        for scope, trace in self.stored:
+            is_run = trace.parent_trace_id is None and not trace.dry_run
+            if (scope, trace.workflow_id) == (given.scope, given.workflow_id) and is_run:
+                opinion = trace.capability_id, given.useful
+                self.opinions[given.scope, given.workflow_id, given.principal] = opinion
+                return self._feedback(given.scope)[trace.capability_id]
+        return None
+
+    @override
+    async def judged(self, query: ListFeedback) -> FeedbackPage:
+        found = list(self._feedback(query.scope).values())
+        found.sort(key=lambda each: (-each.useful - each.not_useful, each.capability_id))
+        page = found[query.offset : query.offset + query.limit]
+        return FeedbackPage(feedback=tuple(page), total=len(found))
+
+    def _feedback(self, scope: Scope) -> dict[UUID, Feedback]:
+        found: dict[UUID, list[bool]] = {}
+        for (of, _, _), (capability_id, useful) in self.opinions.items():
+            if of == scope:
+                found.setdefault(capability_id, []).append(useful)
+        return {
+            each: Feedback(capability_id=each, useful=sum(said), not_useful=len(said) - sum(said))
+            for each, said in found.items()
+        }
 
     @override
     async def forget(self, before: datetime, limit: int) -> int:
@@ -79,11 +138,23 @@ class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
         return {capability: known.get(capability, Experience()) for capability in capabilities}
 
     @override
-    async def save(self, lessons: Sequence[Lesson]) -> None:
+    async def save(self, lessons: Sequence[Lesson], calls: Mapping[UsedTool, Calls]) -> None:
         traces = [(lesson.run.scope, lesson.trace) for lesson in lessons]
         learned = {lesson.capability: lesson.experience for lesson in lessons}
         self._batch.stage(lambda: self._store.stored.extend(traces))
         self._batch.stage(lambda: self._store.experiences.update(learned))
+        self._batch.stage(lambda: self._store.count(calls))
+
+
+def _usage(used: UsedTool, made: Calls) -> ToolUsage:
+    return ToolUsage(
+        server_id=used.server_id,
+        tool_id=used.tool_id,
+        calls=made.count,
+        succeeded=made.succeeded,
+        mean_duration_ms=made.duration_ms / made.count,
+        last_called_at=datetime.fromtimestamp(made.last_at / 1000, UTC),
+    )
 
 
 def _matches(trace: ExecutionTrace, query: ListTraces) -> bool:

@@ -13,16 +13,28 @@ from typing_extensions import override
 
 from pml_common.contracts.capability import CapabilityIdentity, Learning, Usage
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.learner import ExecutionTrace, ListTraces, TracePage
+from pml_common.contracts.learner import (
+    ExecutionTrace,
+    Feedback,
+    FeedbackPage,
+    GiveFeedback,
+    ListFeedback,
+    ListToolUsage,
+    ListTraces,
+    ToolUsage,
+    ToolUsagePage,
+    TracePage,
+)
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
 from pml_common.storage.columns import columns, scope_columns, scope_of
 from pml_common.storage.inbox import InboxBatch
-from pml_common.storage.pool import Pool, connection, snapshot
+from pml_common.storage.pool import Pool, connection, snapshot, transaction
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.recent_keys import RecentKeys
 from pml_common.storage.store_transaction import StoreBatch
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.domain.tool_usage import Calls, UsedTool
 from pml_learner.ports import LearningBatch, TraceStore
 
 _SQL = load_queries("pml_learner")
@@ -67,6 +79,38 @@ class PostgresTraceStore(TraceStore):
         return TracePage(traces=tuple(_trace(row) for row in rows), total=total)
 
     @override
+    async def usage(self, query: ListToolUsage) -> ToolUsagePage:
+        where = (*scope_columns(query.scope), query.server_id)
+        async with snapshot(self._pool) as session:
+            rows = await session.fetch(_SQL["list-tool-usage"], *where, query.limit, query.offset)
+            counted = await session.fetchrow(_SQL["sum-tool-usage"], *where)
+        return ToolUsagePage(usage=tuple(ToolUsage(**row) for row in rows), **(counted or {}))
+
+    @override
+    async def judge(self, given: GiveFeedback) -> Feedback | None:
+        scope = scope_columns(given.scope)
+        async with transaction(self._pool) as session:
+            capability_id = await session.fetchval(
+                _SQL["capability-of-workflow"], *scope, given.workflow_id
+            )
+            if capability_id is None:
+                return None
+            who = storable(given.principal)
+            opinion = capability_id, given.useful, given.comment
+            await session.execute(_SQL["give-feedback"], *scope, given.workflow_id, who, *opinion)
+            rows = await session.fetch(_SQL["list-feedback"], *scope, capability_id, 1, 0)
+        return Feedback(**rows[0])
+
+    @override
+    async def judged(self, query: ListFeedback) -> FeedbackPage:
+        scope = scope_columns(query.scope)
+        async with snapshot(self._pool) as session:
+            page = query.limit, query.offset
+            rows = await session.fetch(_SQL["list-feedback"], *scope, None, *page)
+            total = await session.fetchval(_SQL["count-feedback"], *scope)
+        return FeedbackPage(feedback=tuple(Feedback(**row) for row in rows), total=total)
+
+    @override
     async def forget(self, before: datetime, limit: int) -> int:
         async with connection(self._pool) as session:
             return await session.fetchval(_SQL["forget-traces"], before, limit)
@@ -80,6 +124,7 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
         super().__init__(batch)
         self._met = met
         self._lessons: Sequence[Lesson] = ()
+        self._calls: Mapping[UsedTool, Calls] = {}
         self.capabilities: Sequence[ScopedCapability] = ()
 
     @override
@@ -99,11 +144,15 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
         return {(scope_of(row), row["capability_id"]): _experience(row) for row in found}
 
     @override
-    async def save(self, lessons: Sequence[Lesson]) -> None:
-        self._lessons = lessons
+    async def save(self, lessons: Sequence[Lesson], calls: Mapping[UsedTool, Calls]) -> None:
+        self._lessons, self._calls = lessons, calls
 
     async def write(self, consumer: str) -> None:
-        """Write all lessons, the last of them together with the messages to publish."""
+        """Write all lessons, the last of them together with the messages to publish, and count
+        calls."""
+        if self._calls:
+            rows = [_call_columns(used, made) for used, made in self._calls.items()]
+            await self._batch.connection.execute(_SQL["count-calls"], *columns(rows, 8))
         learned = {lesson.capability: lesson.experience for lesson in self._lessons}
         experiences = [(*_key(each), *_experience_columns(learned[each])) for each in learned]
         for start in range(0, len(self._lessons), _TRACES_AT_ONCE):
@@ -111,7 +160,7 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
             last = end >= len(self._lessons)
             await self._batch.connection.execute(
                 _SQL["save-lessons"],
-                *columns([_columns(lesson) for lesson in self._lessons[start:end]], 22),
+                *columns([_columns(lesson) for lesson in self._lessons[start:end]], 23),
                 *columns(experiences if last else (), 8),
                 *columns(self._batch.take() if last else (), 2),
                 consumer,
@@ -163,7 +212,17 @@ def _columns(lesson: Lesson) -> tuple[object, ...]:
         trace.dry_run,
         None if trace.node_id is None else storable(trace.node_id),
         None if trace.name is None else storable(trace.name),
+        trace.discovery_id,
     )
+
+
+def _call_columns(used: UsedTool, made: Calls) -> tuple[object, ...]:
+    tool = storable(used.server_id), storable(used.tool_id)
+    return *scope_columns(used.scope), *tool, made.count, made.succeeded, *_times(made)
+
+
+def _times(made: Calls) -> tuple[float, float]:
+    return made.duration_ms, made.last_at
 
 
 def _indexable(node_id: str) -> str:
@@ -194,4 +253,5 @@ def _trace(row: asyncpg.Record) -> ExecutionTrace:
         dry_run=row["dry_run"],
         node_id=row["node_id"],
         name=row["name"],
+        discovery_id=row["discovery_id"],
     )

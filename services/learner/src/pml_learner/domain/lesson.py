@@ -63,6 +63,7 @@ class Lesson:
             ),
             priority=self.priority,
             dry_run=run.dry_run,
+            discovery_id=run.discovery_id if call is None else None,
         )
 
     @property

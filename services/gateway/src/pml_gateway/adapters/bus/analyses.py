@@ -24,7 +24,9 @@ log = logging.getLogger(__name__)
 MAX_CACHED: Final = 256
 
 _TIMEOUT_S: Final = 5.0
-_OF_NO_CONCERN: Final = {"event_id", "workflow_id", "requested_at", "args", "layers"}
+_OF_NO_CONCERN: Final = {
+    *("args", "called_as", "discovery_id", "event_id", "layers", "requested_at", "workflow_id"),
+}
 """Fields of a request that its analysis does not depend on."""
 
 

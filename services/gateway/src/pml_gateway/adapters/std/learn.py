@@ -7,6 +7,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.curation import SavedCapability
 from pml_gateway.adapters.std.tools import ADDS, READS, Backing, StdTool, asks_as_caller
 from pml_gateway.domain.api.curation import CurateNames, LiftVariants, SaveProgram
+from pml_gateway.domain.api.introspection import JudgeWorkflow
 from pml_gateway.ports import CallOrigin
 
 CURATE: Final = StdTool(
@@ -46,5 +47,15 @@ SAVE: Final = StdTool(
     _save,
 )
 
-LEARN: Final[Sequence[StdTool[Any]]] = (CURATE, LIFT, SAVE)
+FEEDBACK: Final = StdTool(
+    "feedback",
+    "Judge a run",
+    "Say whether the run of a workflow served its purpose. Each caller has one opinion of a "
+    "workflow: the last one counts. The answer counts all opinions of its capability.",
+    ADDS,
+    JudgeWorkflow,
+    asks_as_caller(catalog.GIVE_FEEDBACK, JudgeWorkflow.asked),
+)
+
+LEARN: Final[Sequence[StdTool[Any]]] = (CURATE, FEEDBACK, LIFT, SAVE)
 """All of them."""

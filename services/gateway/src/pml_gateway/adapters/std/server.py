@@ -18,6 +18,7 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.upstream_server import OnTools
 from pml_gateway.adapters.std.dns import DNS
 from pml_gateway.adapters.std.learn import LEARN
+from pml_gateway.adapters.std.meta import META
 from pml_gateway.adapters.std.tools import Backing, StdTool
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.tool_calls.repeatable import NotSent
@@ -25,7 +26,11 @@ from pml_gateway.ports import CallOrigin, ServerStatus, ToolServers
 
 log = logging.getLogger(__name__)
 
-MODULES: Final[Mapping[str, Sequence[StdTool[Any]]]] = {"dns": DNS, "learn": LEARN}
+MODULES: Final[Mapping[str, Sequence[StdTool[Any]]]] = {
+    "dns": DNS,
+    "learn": LEARN,
+    "meta": META,
+}
 """Tools by server; the names are reserved."""
 
 _ANNOUNCE_AGAIN_S: Final = 1.0

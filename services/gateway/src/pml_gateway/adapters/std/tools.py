@@ -11,13 +11,14 @@ from pml_common.bus.errors import NoResponder, QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.input_schema import input_schema
 from pml_gateway.domain.tool_calls.repeatable import NotSent
-from pml_gateway.ports import CallOrigin, ComposedPrograms
+from pml_gateway.ports import CallOrigin, ComposedPrograms, ToolServers
 
 A = TypeVar("A", bound=BaseModel)
 Q = TypeVar("Q", bound=Query)
@@ -36,6 +37,10 @@ class Backing:
 
     query_client: QueryClient
     composed: ComposedPrograms
+    tools: Callable[[], ToolServers]
+    """All servers, these among them."""
+
+    policy_of: Callable[[Scope], Policy]
 
 
 Answer = Callable[[Backing, A, CallOrigin, float], Awaitable[Contract]]

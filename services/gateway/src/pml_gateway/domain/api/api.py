@@ -103,6 +103,9 @@ class ExecuteRequest(Request):
     context: JsonObject | None = Field(
         default=None, description="Synonym of args; give only one of them."
     )
+    discovery_id: UUID | None = Field(
+        default=None, description="`discovery_id` of the pml_discover answer that led to this call."
+    )
     idempotency_key: IdempotencyKey | None = Field(
         default=None,
         description="Runs the request only once: the same key again returns the first response.",
@@ -140,9 +143,10 @@ class ExecuteRequest(Request):
 
 
 def request_hash(request: ExecuteRequest) -> str:
-    """Return the SHA-256 of all fields but the idempotency key; requests under one key must have
-    the same."""
-    fields = request.model_dump(mode="json", exclude={"idempotency_key"}, exclude_defaults=True)
+    """Return the SHA-256 of all fields but the idempotency key and the discovery; requests under
+    one key must have the same."""
+    without = {"idempotency_key", "discovery_id"}
+    fields = request.model_dump(mode="json", exclude=without, exclude_defaults=True)
     content = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()
 

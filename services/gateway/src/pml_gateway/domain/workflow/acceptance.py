@@ -30,7 +30,8 @@ class Terms:
 @dataclass(frozen=True)
 class IncomingRequest:
     """A request with its context. `code` is the program to run, `known_as` the names of the
-    capability that it is. `source` is what is known of a program that the request does not bring.
+    capability that it is, `called_as` the one that it is counted under. `source` is what is known
+    of a program that the request does not bring.
     """
 
     scope: Scope
@@ -42,6 +43,7 @@ class IncomingRequest:
     policy: Policy
     known_as: tuple[str, ...] = ()
     source: CapabilitySource | None = None
+    called_as: str | None = None
     traceparent: str | None = None
 
 
@@ -66,6 +68,8 @@ def accepted(incoming: IncomingRequest, terms: Terms, rules: Rules) -> Workflow:
         dry_run=dry_run_of(request),
         layers=validated_layers(request),
         source=_source_of(request) or incoming.source,
+        called_as=incoming.called_as,
+        discovery_id=request.discovery_id,
         requested_at=incoming.at,
     )
     return Workflow(

@@ -45,6 +45,8 @@ def run_command(
         principal=workflow.requested.principal,
         capability=analysis.capability,
         intent=workflow.requested.intent,
+        called_as=workflow.requested.called_as,
+        discovery_id=workflow.requested.discovery_id,
         instrumented=analysis.instrumented,
         insertions=analysis.insertions,
         injected=analysis.injected,

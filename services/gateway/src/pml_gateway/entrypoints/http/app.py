@@ -33,6 +33,7 @@ from pml_gateway.entrypoints.http.health import health_routes
 from pml_gateway.entrypoints.http.index import index_routes
 from pml_gateway.entrypoints.http.routing import approver_of, caller_of, caller_or_approver_of
 from pml_gateway.entrypoints.http.servers import server_routes
+from pml_gateway.entrypoints.http.stats import stats_routes
 from pml_gateway.entrypoints.http.tools import tool_routes
 from pml_gateway.entrypoints.http.traces import trace_routes
 from pml_gateway.entrypoints.http.workflows import cancel_routes, workflow_routes
@@ -113,6 +114,7 @@ def rest_app(
         dns_routes(query_client, caller_or_approver_of(callers)),
         dns_change_routes(query_client, use_cases.composed, caller_or_approver_of(callers)),
         trace_routes(query_client, caller),
+        stats_routes(query_client, caller),
         index_routes(query_client, caller, approver_of(callers)),
         tool_routes(agents, bus, caller),
         server_routes(

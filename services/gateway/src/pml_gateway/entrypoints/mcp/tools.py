@@ -36,6 +36,7 @@ from pml_gateway.domain.api.mcp_results import answer_result, tool_call_result
 from pml_gateway.domain.api.mcp_tools import did_you_mean, listing_of
 from pml_gateway.domain.tool_calls.tool_result import error_result
 from pml_gateway.entrypoints.mcp.meta_tools import META_TOOLS
+from pml_gateway.entrypoints.mcp.old_tools import OLD_TOOLS
 from pml_gateway.ports import HERE, AgentApi, AllowedTools, Caller, CallerSide
 
 log = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ class McpTools:
     async def _call(
         self, caller: Caller, name: str, args: JsonObject, side: CallerSide
     ) -> JsonObject:
-        meta_tool = META_TOOLS.get(name)
+        meta_tool = META_TOOLS.get(name) or OLD_TOOLS.get(name)
         if meta_tool is not None:
             return await meta_tool.call(self._agent, caller, args, side)
         capability = capability_of_tool(name)
@@ -170,4 +171,4 @@ def _names_of(tool_ids: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _names_of_set(tool_ids: frozenset[str]) -> dict[str, str]:
-    return listed_names(tool_ids, reserved=META_TOOLS.keys())
+    return listed_names(tool_ids, reserved={*META_TOOLS, *OLD_TOOLS})

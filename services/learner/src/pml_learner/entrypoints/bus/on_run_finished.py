@@ -7,6 +7,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.executor import RunFinished
 from pml_learner.domain.batch import capabilities_of, lessons_of, messages_of
 from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.domain.tool_usage import calls_of
 from pml_learner.ports import TraceStore
 
 _CONSUMER = catalog.LEARNER_ON_RUN_FINISHED.durable
@@ -15,11 +16,12 @@ _CONSUMER = catalog.LEARNER_ON_RUN_FINISHED.durable
 async def on_runs_finished(
     runs: Sequence[RunFinished], traces: TraceStore, rule: TdRule
 ) -> Handled:
-    """Learn from runs and the capabilities they called; a redelivered run publishes the same
-    messages and teaches nothing."""
+    """Learn from runs and the capabilities they called, and count their calls; a redelivered run
+    publishes the same messages, teaches nothing and counts for nothing."""
     async with traces.batch([run.event_id for run in runs], _CONSUMER) as batch:
         new = [run for run in runs if run.event_id not in batch.replayed]
         before = await batch.experience_of(capabilities_of(new))
         lessons = lessons_of(before, new, rule)
-        await batch.save([lesson for of_run in lessons.values() for lesson in of_run])
+        taught = [lesson for of_run in lessons.values() for lesson in of_run]
+        await batch.save(taught, calls_of(new))
         return Handled(batch.conclude(messages_of(lessons)))

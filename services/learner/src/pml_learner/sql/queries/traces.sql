@@ -27,8 +27,8 @@ WITH learned AS (
         learning = learned.learning::json,
         updated_at = now()
     FROM unnest(
-        $23::text[], $24::text[], $25::uuid[], $26::integer[], $27::integer[], $28::integer[],
-        $29::double precision[], $30::text[]
+        $24::text[], $25::text[], $26::uuid[], $27::integer[], $28::integer[], $29::integer[],
+        $30::double precision[], $31::text[]
     ) AS learned (
         org, project, capability_id, run_count, success_count, success_streak, mean_duration_ms,
         learning
@@ -38,28 +38,29 @@ WITH learned AS (
 ), concluded AS (
     UPDATE inbox
     SET facts = concluded.facts::json
-    FROM unnest($31::uuid[], $32::text[]) AS concluded (message_id, facts)
-    WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $33
+    FROM unnest($32::uuid[], $33::text[]) AS concluded (message_id, facts)
+    WHERE inbox.message_id = concluded.message_id AND inbox.consumer = $34
 )
 INSERT INTO execution_trace (
     org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at, success,
     duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,
-    priority, parent_trace_id, dry_run, node_id, name
+    priority, parent_trace_id, dry_run, node_id, name, discovery_id
 )
 SELECT
     org, project, id, capability_id, workflow_id, code_hash, intent_text,
     to_timestamp(executed_at_ms / 1000), success, duration_ms, result::json, error::json,
     error_message, user_id, ARRAY(SELECT json_array_elements_text(executed_path::json)),
-    decisions::json, task_results::json, priority, parent_trace_id, dry_run, node_id, name
+    decisions::json, task_results::json, priority, parent_trace_id, dry_run, node_id, name,
+    discovery_id
 FROM unnest(
     $1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[],
     $8::double precision[], $9::boolean[], $10::double precision[], $11::text[], $12::text[],
     $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::double precision[],
-    $19::uuid[], $20::boolean[], $21::text[], $22::text[]
+    $19::uuid[], $20::boolean[], $21::text[], $22::text[], $23::uuid[]
 ) AS trace (
     org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at_ms, success,
     duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,
-    priority, parent_trace_id, dry_run, node_id, name
+    priority, parent_trace_id, dry_run, node_id, name, discovery_id
 )
 
 -- name: list-traces
@@ -67,7 +68,7 @@ SELECT
     id, capability_id, workflow_id, intent_text,
     (extract(epoch FROM executed_at) * 1000)::double precision AS executed_at_ms,
     success, duration_ms, result, error, executed_path, decisions, task_results, priority,
-    parent_trace_id, dry_run, node_id, name
+    parent_trace_id, dry_run, node_id, name, discovery_id
 FROM execution_trace
 WHERE org = $1 AND project = $2
     AND ($3::uuid IS NULL OR capability_id = $3)

@@ -1,0 +1,34 @@
+"""Handles `list-tool-usage`, `give-feedback` and `list-feedback`."""
+
+from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.learner import (
+    Feedback,
+    FeedbackPage,
+    GiveFeedback,
+    ListFeedback,
+    ListToolUsage,
+    ToolUsagePage,
+)
+from pml_learner.ports import TraceStore
+
+
+async def on_list_tool_usage(query: ListToolUsage, traces: TraceStore) -> ToolUsagePage:
+    """Return a page of the client's scope."""
+    return await traces.usage(query)
+
+
+async def on_give_feedback(query: GiveFeedback, traces: TraceStore) -> Feedback:
+    """Store an opinion; a repetition changes nothing. Raises QueryFailed `not_found`."""
+    stored = await traces.judge(query)
+    if stored is None:
+        raise QueryFailed(
+            "not_found",
+            f"no run of workflow {query.workflow_id} is stored: give the workflow_id of an answer "
+            "that succeeded or failed (not of a dry run), a moment after it",
+        )
+    return stored
+
+
+async def on_list_feedback(query: ListFeedback, traces: TraceStore) -> FeedbackPage:
+    """Return a page of the client's scope."""
+    return await traces.judged(query)

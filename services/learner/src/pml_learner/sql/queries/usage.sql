@@ -1,0 +1,54 @@
+-- name: count-calls
+-- Rows are locked in one order, so that two batches cannot deadlock.
+INSERT INTO tool_usage (
+    org, project, server_id, tool_id, calls, succeeded, duration_ms, last_called_at
+)
+SELECT
+    org, project, server_id, tool_id, calls, succeeded, duration_ms, to_timestamp(last_ms / 1000)
+FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
+    $7::double precision[], $8::double precision[]
+) AS used (org, project, server_id, tool_id, calls, succeeded, duration_ms, last_ms)
+ORDER BY org, project, server_id, tool_id
+ON CONFLICT (org, project, server_id, tool_id) DO UPDATE
+SET calls = tool_usage.calls + excluded.calls,
+    succeeded = tool_usage.succeeded + excluded.succeeded,
+    duration_ms = tool_usage.duration_ms + excluded.duration_ms,
+    last_called_at = greatest(tool_usage.last_called_at, excluded.last_called_at)
+
+-- name: list-tool-usage
+SELECT server_id, tool_id, calls, succeeded, duration_ms / calls AS mean_duration_ms, last_called_at
+FROM tool_usage
+WHERE org = $1 AND project = $2 AND ($3::text IS NULL OR server_id = $3)
+ORDER BY calls DESC, tool_id
+LIMIT $4 OFFSET $5
+
+-- name: sum-tool-usage
+SELECT count(*) AS total, coalesce(sum(calls), 0)::bigint AS calls
+FROM tool_usage
+WHERE org = $1 AND project = $2 AND ($3::text IS NULL OR server_id = $3)
+
+-- name: capability-of-workflow
+SELECT capability_id
+FROM execution_trace
+WHERE org = $1 AND project = $2 AND workflow_id = $3 AND parent_trace_id IS NULL AND NOT dry_run
+
+-- name: give-feedback
+INSERT INTO feedback (org, project, workflow_id, principal, capability_id, useful, comment)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (org, project, workflow_id, principal) DO UPDATE
+SET useful = excluded.useful, comment = excluded.comment, given_at = now()
+
+-- name: list-feedback
+SELECT
+    capability_id,
+    count(*) FILTER (WHERE useful) AS useful,
+    count(*) FILTER (WHERE NOT useful) AS not_useful
+FROM feedback
+WHERE org = $1 AND project = $2 AND ($3::uuid IS NULL OR capability_id = $3)
+GROUP BY capability_id
+ORDER BY count(*) DESC, capability_id
+LIMIT $4 OFFSET $5
+
+-- name: count-feedback
+SELECT count(DISTINCT capability_id) FROM feedback WHERE org = $1 AND project = $2

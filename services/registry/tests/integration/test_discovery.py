@@ -94,6 +94,13 @@ async def test_a_hit_shows_how_a_program_calls_it(filled: Stores, embedder: Embe
         "fs:show": r"capabilities.fs_show(args?: { "
         r'/** (default "a\u0000b") */ path?: unknown; }): Promise<any>',
     }
+    assert {hit.name: hit.call for hit in page.hits} == {
+        "read_text": "const result = await mcp.fs.read_text();",
+        "fs:show": "const result = await capabilities.fs_show();",
+    }
+    by_type = {hit.type: hit for hit in page.hits}
+    assert getattr(by_type["tool"], "result_type", None) == "any"
+    assert getattr(by_type["capability"], "mcp_tool", None) == "cap_fs_show"
 
 
 @pytest.mark.parametrize(

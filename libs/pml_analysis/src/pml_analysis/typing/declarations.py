@@ -86,10 +86,20 @@ def declarations(
 def tool_signature(tool: ToolDefinition) -> str:
     """Build the signature of a call, after the types that it refers to by name:
     `mcp.fs.read(args: { path: string }): Promise<any>`."""
-    path = tool.server, tool.name
+    return _signature(called_by(tool), (tool.server, tool.name), tool)
+
+
+def result_type(tool: ToolDefinition) -> str:
+    """Return the type of a tool's result, `any` where that is not known."""
+    result = _callable((tool.server, tool.name), tool, {}).result
+    return result.removeprefix("Promise<").removesuffix(">")
+
+
+def called_by(tool: ToolDefinition) -> str:
+    """Return a call of a tool up to its arguments: `mcp.fs.read(`."""
     if _by_id(tool.server, tool.name):
-        return _signature("mcp.call(", path, tool, f"{quoted(tool.tool_id)}, ")
-    return _signature(f"mcp{_member(tool.server)}{_member(tool.name)}(", path, tool)
+        return f"mcp.call({quoted(tool.tool_id)}, "
+    return f"mcp{_member(tool.server)}{_member(tool.name)}("
 
 
 def capability_signature(name: str, parameters_schema: JsonObject) -> str:
@@ -133,11 +143,11 @@ def _callable(path: tuple[str, str], tool: ToolDefinition, named: dict[str, str]
     return _Callable("\n".join(filter(None, told)), parameters, f"Promise<{gives}>")
 
 
-def _signature(called: str, path: tuple[str, str], tool: ToolDefinition, first: str = "") -> str:
+def _signature(called: str, path: tuple[str, str], tool: ToolDefinition) -> str:
     named: dict[str, str] = {}
     it = _callable(path, tool, named)
     types = "".join(f"type {name} = {text};\n" for name, text in named.items())
-    return f"{types}{called}{first}{it.parameters}): {it.result}"
+    return f"{types}{called}{it.parameters}): {it.result}"
 
 
 def _by_id(server: str, tool: str) -> bool:

@@ -71,6 +71,14 @@ def parse_display_name(text: str) -> DisplayName:
     return DisplayName(namespace, action)
 
 
+def mcp_name_of(name: str) -> str | None:
+    """Return the tool that a capability is over MCP; None for one without a name of its own."""
+    try:
+        return parse_display_name(name).mcp_name
+    except BadName:
+        return None
+
+
 def capability_of_tool(tool: str) -> str | None:
     """The display name of the capability that a tool over MCP is, by its listed name
     (`cap_fs_read_json`) or its id (`cap:fs:read_json`); None for other tools."""

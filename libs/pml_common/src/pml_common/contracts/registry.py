@@ -181,8 +181,9 @@ class Discover(Query):
 
 
 class ToolHit(Contract):
-    """A tool that matches the intent; `score` in [0, 1]. `signature`: how a program calls it, in
-    TypeScript, after the types that it refers to by name."""
+    """A tool that matches the intent; `score` in [0, 1]. `call`: a line of a program that calls it,
+    with placeholders. `signature`: its types, in TypeScript, after those that it refers to by name;
+    `result_type` is that of its result, `any` where it is not known."""
 
     type: Literal["tool"] = "tool"
     id: str
@@ -191,11 +192,14 @@ class ToolHit(Contract):
     description: str
     input_schema: JsonObject
     output_schema: JsonObject | None = None
+    call: str = ""
     signature: str = ""
+    result_type: str = ""
 
 
 class CapabilityHit(Contract):
-    """A capability that matches the intent; `score` in [0, 1], `signature` as of a tool.
+    """A capability that matches the intent; `score` in [0, 1], `call` and `signature` as of a tool;
+    `mcp_tool` is the name by which MCP clients call it, if it has a name of its own.
     `dependencies`: what it calls and needs, the most confident first, at most 20. `preview`: the
     beginning of its program, at most 240 characters."""
 
@@ -208,6 +212,8 @@ class CapabilityHit(Contract):
     tools_used: tuple[str, ...]
     usage: Usage
     dependencies: tuple[Dependency, ...] = ()
+    call: str = ""
+    mcp_tool: str | None = None
     signature: str = ""
     source_type: SourceType = "code"
     preview: str = ""
@@ -218,8 +224,10 @@ DiscoveryHit = Annotated[ToolHit | CapabilityHit, Field(discriminator="type")]
 
 class DiscoveryPage(Contract):
     """Hits, best first, and the total number above `min_score`. `degraded`: found by words alone,
-    or without the vector index, because this or the embedding model does not answer."""
+    or without the vector index, because this or the embedding model does not answer. `discovery_id`
+    is for the execution that follows; the gateway gives it."""
 
     hits: tuple[DiscoveryHit, ...]
     total: int = Field(ge=0)
     degraded: bool = False
+    discovery_id: UUID | None = None

@@ -102,7 +102,8 @@ class Agents(AgentApi, AllowedTools):
     async def discover(self, query: Discover) -> DiscoveryPage:
         with as_api_errors():
             allowed = query.model_copy(update={"policy": self.policy_of(query.scope)})
-            return await self.query_client.request(catalog.DISCOVER, allowed)
+            page = await self.query_client.request(catalog.DISCOVER, allowed)
+            return page.model_copy(update={"discovery_id": uuid4()})
 
     @override
     async def query_records(self, query: QueryRecords) -> RecordPage:

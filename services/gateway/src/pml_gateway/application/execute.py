@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from opentelemetry import trace
 
@@ -78,7 +78,7 @@ class Suggestions:
             policy=self.policy_of(scope),
         )
         page = await self.query_client.request(catalog.DISCOVER, query)
-        found = ExecuteResponse(status="suggestions", suggestions=page.hits)
+        found = ExecuteResponse(status="suggestions", suggestions=page.hits, discovery_id=uuid4())
         return found.model_copy(update={"degraded": True}) if page.degraded else found
 
 

@@ -157,7 +157,7 @@ class StubAgent:
         hit = ToolHit(
             id="fs:read", name="fs:read", score=0.9, description="Read it.", input_schema={}
         )
-        return DiscoveryPage(hits=(hit,), total=1)
+        return DiscoveryPage(hits=(hit,), total=1, discovery_id=UUID(int=8))
 
     async def query_records(self, query: QueryRecords) -> RecordPage:
         self.requests.append(query)

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from uuid import UUID
 
-from pml_analysis.typing.declarations import capability_signature, tool_signature
+from pml_analysis.typing.call_lines import capability_call_line, tool_call_line
+from pml_analysis.typing.declarations import (
+    capability_signature,
+    result_type,
+    tool_signature,
+)
 from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord, Usage
+from pml_common.contracts.display_names import mcp_name_of
 from pml_common.contracts.parameters import without_certain
 from pml_common.contracts.registry import CapabilityHit, DiscoveryHit, ToolHit
 from pml_common.contracts.source import CapabilitySource
@@ -89,12 +95,16 @@ def _tool_hit(tool: ToolDefinition, score: float) -> ToolHit:
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
+        call=tool_call_line(tool),
         signature=tool_signature(tool),
+        result_type=result_type(tool),
     )
 
 
 def _capability_hit(record: Presented, score: float) -> CapabilityHit:
     """A capability with its parameters and signature."""
+    schema = json.dumps(without_certain(record.parameters_schema))
+    call, signature = _called(callable_name(record.name), schema)
     return CapabilityHit(
         id=record.capability_id,
         name=record.name,
@@ -103,13 +113,17 @@ def _capability_hit(record: Presented, score: float) -> CapabilityHit:
         parameters_schema=without_certain(record.parameters_schema),
         tools_used=record.tools_used,
         usage=record.usage,
-        signature=_signature(callable_name(record.name), json.dumps(record.parameters_schema)),
+        call=call,
+        mcp_tool=mcp_name_of(record.name),
+        signature=signature,
         source_type=record.source.type,
         preview=preview_of(record.code),
     )
 
 
 @lru_cache(maxsize=4096)
-def _signature(name: str, parameters_schema: str) -> str:
-    """Remembered: the same are found again and again, and building one takes a tenth of a ms."""
-    return capability_signature(name, json.loads(parameters_schema))
+def _called(name: str, parameters_schema: str) -> tuple[str, str]:
+    """Return the line of a call and the signature. Remembered: the same are found again and again,
+    and building them takes a tenth of a ms."""
+    schema = json.loads(parameters_schema)
+    return capability_call_line(name, schema), capability_signature(name, schema)

@@ -292,17 +292,19 @@ class ResultPage(Contract):
 
 class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
-    result is that of an earlier workflow with the same capability and arguments. `degraded`:
-    suggestions were found by words alone. `logs` are the last lines of the program's console, after
-    `logs_omitted` others. `notices` say what the caller should change: a former name of the
-    capability, a yanked version, doubtful arguments; `warnings` are what the analysis doubts in the
-    program. `next` is the way on to the result where the workflow has not ended. `task` is the one
-    whose result was asked for; `page` is in place of a result that was asked for in parts.
-    `joined`: the workflow is that of an earlier, equal call."""
+    result is that of an earlier workflow with the same capability and arguments. `discovery_id` is
+    that of the suggestions, for the execution that follows; `degraded`: they were found by words
+    alone. `logs` are the last lines of the program's console, after `logs_omitted` others.
+    `notices` say what the caller should change: a former name of the capability, a yanked version,
+    doubtful arguments; `warnings` are what the analysis doubts in the program. `next` is the way on
+    to the result where the workflow has not ended. `task` is the one whose result was asked for;
+    `page` is in place of a result that was asked for in parts. `joined`: the workflow is that of an
+    earlier, equal call."""
 
     status: Status
     result: JsonValue = None
     suggestions: tuple[DiscoveryHit, ...] = ()
+    discovery_id: UUID | None = None
     degraded: bool = False
     capability_id: UUID | None = None
     capability_name: str | None = None

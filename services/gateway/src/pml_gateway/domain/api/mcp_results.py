@@ -103,11 +103,12 @@ def _whole(response: ExecuteResponse) -> JsonObject:
     whole = response.model_dump(mode="json", by_alias=True, include=response.model_fields_set)
     approval = whole.get("approval")
     if approval is not None:
-        whole["approval"] = _in_camel_case(approval)
-    return _in_camel_case(whole)
+        whole["approval"] = in_camel_case(approval)
+    return in_camel_case(whole)
 
 
-def _in_camel_case(fields: JsonObject) -> JsonObject:
+def in_camel_case(fields: JsonObject) -> JsonObject:
+    """Rename fields as they are called over MCP."""
     return {_MCP_NAMES.get(name, name): value for name, value in fields.items()}
 
 

@@ -72,9 +72,10 @@ PATH = "/mcp"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 INSTRUCTIONS: Final = """\
-PML runs small TypeScript programs that call the tools of MCP servers, and stores those that succeed
-as capabilities. Look for a capability with pml_discover (or list them with pml_list_capabilities)
-before writing code; run code or a capability with pml_execute; where the answer is
+Begin with pml_discover: it finds capabilities and tools for what you want, each with a line that
+calls it. PML runs small TypeScript programs that call the tools of MCP servers, and stores those
+that succeed as capabilities (pml_list_capabilities lists them). Run a capability or code with
+pml_execute; where the answer is
 `approval_required` or `running`, its `next` names the call that returns the result
 (pml_get_task_result); pml_cancel stops it. Name what has no name with
 pml_curate_capabilities. Every other tool here is also callable inside such a program by its title,

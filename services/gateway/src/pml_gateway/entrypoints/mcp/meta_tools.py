@@ -28,6 +28,7 @@ from pml_gateway.domain.api.mcp_results import (
     listed_capabilities,
 )
 from pml_gateway.domain.api.next_step import RESULT_TOOL
+from pml_gateway.domain.api.output_schemas import discover_output, execute_output
 from pml_gateway.domain.api.request import MAX_OFFSET, Request
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.tool_calls.tool_result import error_result, result_of
@@ -47,6 +48,8 @@ class MetaTool(Generic[M]):
     annotations: ToolAnnotations
     arguments: type[M]
     handler: Callable[[AgentApi, Caller, M, CallerSide], Awaitable[JsonObject]]
+    output: JsonObject | None = None
+    """The schema of `structuredContent`, if every answer has that."""
 
     @cached_property
     def listing(self) -> Tool:
@@ -56,6 +59,7 @@ class MetaTool(Generic[M]):
             title=self.title,
             description=self.description,
             input_schema=input_schema(self.arguments),
+            output_schema=self.output,
             annotations=self.annotations,
         )
 
@@ -101,6 +105,7 @@ capability and arguments.""",
     annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True),
     arguments=ExecuteRequest,
     handler=_execute,
+    output=execute_output(),
 )
 
 
@@ -200,15 +205,17 @@ PML_DISCOVER: Final = MetaTool(
     name="pml_discover",
     title="Find tools and capabilities",
     description="""\
-Find tools and capabilities for an intent, best match first, each with the schema of its arguments
-and its TypeScript signature, by which a program for pml_execute calls it.
+Find tools and capabilities for an intent, best match first, each with a `call` line ready for a
+program, its TypeScript `signature`, and the schema of its arguments. Begin here.
 
 A capability is a program that has succeeded before: run it with pml_execute
-{"capability": "<name>", "args": {...}}; `preview` is how it begins. Scores are between 0 and 1.
-`degraded`: for now found by words alone, so use the words of tools.""",
+{"capability": "<name>", "args": {...}}, as the tool `mcp_tool`, or in a program by `call`;
+`preview` is how it begins. Pass `discovery_id` to the pml_execute that follows. Scores are between
+0 and 1. `degraded`: for now found by words alone, so use the words of tools.""",
     annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
     arguments=DiscoverArguments,
     handler=_discover,
+    output=discover_output(),
 )
 
 

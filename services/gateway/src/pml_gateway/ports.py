@@ -44,6 +44,7 @@ from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 
 ServerState = Literal["connecting", "ready", "failed"]
+Transport = Literal["stdio", "http", "sse"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class ServerStatus:
     `warnings` say which of them are not used and why; once `announced`, the tool catalog has them.
     `circuit_fault` says why calls are refused while the `circuit` is not closed; `timeout_s` is the
     configured time limit of a call. `title` is its name in the configuration, where that is
-    another; `excluded` counts the tools that the configuration leaves out.
+    another; `excluded` counts the tools that the configuration leaves out. Once connected,
+    `protocol` is the agreed version of MCP, and `version` the server's own.
     """
 
     state: ServerState
@@ -69,6 +71,9 @@ class ServerStatus:
     timeout_s: float | None = None
     title: str | None = None
     excluded: int = 0
+    transport: Transport | None = None
+    protocol: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ class ServerHarness:
         process = await asyncio.create_subprocess_exec(sys.executable, *args)
         try:
             await eventually(lambda: _listens(port), within=30.0)
-            yield HttpServer(url=f"http://127.0.0.1:{port}/mcp", trust="hints"), process
+            path = "sse" if "--sse" in flags else "mcp"
+            yield HttpServer(url=f"http://127.0.0.1:{port}/{path}", trust="hints"), process
         finally:
             if process.returncode is None:
                 process.kill()

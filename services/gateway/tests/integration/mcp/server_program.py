@@ -18,6 +18,7 @@ from mcp import MCPError, stdio_server
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.runner import serve_loop
+from mcp.server.sse import SseServerTransport
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import (
@@ -31,6 +32,10 @@ from mcp_types import (
     ToolAnnotations,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
 
 Context = ServerRequestContext[Any, Any]
 Run = Callable[[Context, dict[str, Any]], Awaitable[CallToolResult]]
@@ -183,18 +188,36 @@ def server_of(program: Program) -> Server[Any]:
     )
 
 
+def sse_app(server: Server[Any]) -> Starlette:
+    """Serve the transport of before 2025-03-26: a stream at /sse, messages at /messages."""
+    transport = SseServerTransport("/messages")
+    options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+
+    async def stream(request: Request) -> Response:
+        send = request._send  # pyright: ignore[reportPrivateUsage]
+        async with transport.connect_sse(request.scope, request.receive, send) as (reads, writes):
+            await serve_loop(server, reads, writes, lifespan_state={}, init_options=options)
+        return Response()
+
+    messages = Mount("/messages", app=transport.handle_post_message)
+    return Starlette(routes=[Route("/sse", stream, methods=["GET"]), messages])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--legacy", action="store_true")
+    parser.add_argument("--sse", action="store_true", help="serve HTTP with SSE at /sse")
     parser.add_argument("--odd", action="store_true", help="list one tool twice")
     options = parser.parse_args()
     server = server_of(Program(options.log, options.odd))
     if options.legacy:
         server.middleware.append(no_discovery)
     sys.stderr.write("the test server speaks\n")
-    if options.port:
+    if options.port and options.sse:
+        uvicorn.run(sse_app(server), port=options.port, log_level="warning")
+    elif options.port:
         uvicorn.run(server.streamable_http_app(), port=options.port, log_level="warning")
     else:
         anyio.run(serve_stdio, server, options.legacy)

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.http_server import serve_http
-from pml_gateway.adapters.mcp_client.transport import MAX_RESULT_BYTES
+from pml_gateway.adapters.mcp_client.http_client import MAX_RESULT_BYTES
 from pml_gateway.domain.servers.server_config import HttpServer, StdioServer
 from pml_local.ports import free_port
 from services.gateway.tests.integration.mcp.harness import ServerHarness, connected

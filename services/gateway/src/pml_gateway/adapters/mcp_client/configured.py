@@ -9,9 +9,9 @@ from pathlib import Path
 from typing_extensions import override
 
 from pml_common.service import CannotStart
+from pml_gateway.adapters.mcp_client.announcements import OnTools
 from pml_gateway.adapters.mcp_client.connection import Admit
 from pml_gateway.adapters.mcp_client.server_pool import ServerPool, admit_all
-from pml_gateway.adapters.mcp_client.upstream_server import OnTools
 from pml_gateway.adapters.servers_file import read_file
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.servers.servers_file import ServersInvalid

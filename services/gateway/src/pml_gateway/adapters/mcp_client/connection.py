@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.listings import set_aside_of
-from pml_gateway.adapters.mcp_client.transport import TransportState, open_streams
+from pml_gateway.adapters.mcp_client.transport import open_streams
+from pml_gateway.adapters.mcp_client.transport_state import TransportState
 from pml_gateway.domain.api.mcp_tools import definitions_of
 from pml_gateway.domain.servers.circuit import CircuitRules
 from pml_gateway.domain.servers.server_config import ServerConfig
@@ -80,6 +81,7 @@ class UpstreamConnection:
         self.tools: tuple[ToolDefinition, ...] = ()
         self.warnings: tuple[str, ...] = ()
         self.excluded = 0
+        self.server_version: str | None = None
         self.end_reason = ""
         self._name = name
         self._limits = limits
@@ -116,6 +118,7 @@ class UpstreamConnection:
         with anyio.CancelScope(deadline=anyio.current_time() + timeout) as connecting:
             async with self._session as client:
                 self.transport.version = client.protocol_version
+                self.server_version = client.server_info.version if client.server_info else None
                 await self._list_admitted(client)
                 connecting.deadline = math.inf
                 self.client = client

@@ -7,7 +7,7 @@ from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
 from pml_common.contracts.gateway import ToolOutcome
-from pml_gateway.adapters.mcp_client.transport import NO_RESULT, NOT_SENT
+from pml_gateway.adapters.mcp_client.http_client import NO_RESULT, NOT_SENT
 
 EFFECT_UNKNOWN: Final = "and it is unknown whether it took effect"
 

@@ -10,9 +10,10 @@ from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.mcp_client.announcements import OnTools
 from pml_gateway.adapters.mcp_client.connection import Admit, Limits
 from pml_gateway.adapters.mcp_client.errors import not_connected
-from pml_gateway.adapters.mcp_client.upstream_server import OnTools, UpstreamServer
+from pml_gateway.adapters.mcp_client.upstream_server import UpstreamServer
 from pml_gateway.adapters.mcp_client.withdrawals import Withdrawals
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.servers.server_config import ServerConfig

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 import anyio
@@ -12,6 +12,7 @@ from mcp import Client
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.mcp_client.announcements import Announcements, OnTools
 from pml_gateway.adapters.mcp_client.availability import Availability
 from pml_gateway.adapters.mcp_client.call_gate import CallGate, TurnedAway, wait_within
 from pml_gateway.adapters.mcp_client.connection import Admit, Limits, UpstreamConnection
@@ -25,18 +26,17 @@ from pml_gateway.adapters.mcp_client.errors import (
     not_connected,
     outcome_of_error,
 )
-from pml_gateway.domain.servers.server_config import ServerConfig
+from pml_gateway.adapters.mcp_client.transport_state import TransportState
+from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.tool_calls.repeatable import NotSent, repeatable
 from pml_gateway.domain.tool_calls.tool_result import outcome_of
-from pml_gateway.ports import ServerStatus
+from pml_gateway.ports import ServerStatus, Transport
 
 log = logging.getLogger(__name__)
 
 _IDLE_WITHIN_S = 1.0
 """Time for the calls under way on a connection whose server refuses calls."""
-
-OnTools = Callable[[str, tuple[ToolDefinition, ...]], Awaitable[None]]
 
 
 class UpstreamServer:
@@ -58,19 +58,17 @@ class UpstreamServer:
         title: str | None = None,
     ) -> None:
         self.name = name
-        self.tools: tuple[ToolDefinition, ...] = ()
         self.config = server
         self._title = title
         self._server = server
         self._excluded = 0
         self._environment = environment
         self._limits = limits
-        self._on_tools = on_tools
         self._admit = admit
         self._warnings: tuple[str, ...] = ()
         self._availability = Availability(name, limits)
-        self._announced = False
-        self._tools_changed = asyncio.Event()
+        self._announcements = Announcements(name, on_tools, limits)
+        self._about: tuple[Transport, str | None, str | None] = (server.type, None, None)
         self._connection: UpstreamConnection | None = None
         self._gate = CallGate(name, limits)
         self._requests: set[asyncio.Task[ToolOutcome]] = set()
@@ -79,8 +77,14 @@ class UpstreamServer:
         self._owner: asyncio.Task[None] | None = None
 
     @property
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        """Its tools, as last listed."""
+        return self._announcements.tools
+
+    @property
     def status(self) -> ServerStatus:
         """Its present status."""
+        transport, protocol, version = self._about
         return ServerStatus(
             state=self._availability.state,
             error=self._availability.error,
@@ -88,7 +92,7 @@ class UpstreamServer:
             since=self._availability.since,
             hints_trusted=trusts_hints(self._server),
             warnings=self._warnings,
-            announced=self._announced,
+            announced=self._announcements.made,
             circuit=self._gate.state,
             circuit_fault=self._gate.fault,
             calls_under_way=self._gate.under_way,
@@ -96,6 +100,9 @@ class UpstreamServer:
             timeout_s=self._server.timeout,
             title=self._title,
             excluded=self._excluded,
+            transport=transport,
+            protocol=protocol,
+            version=version,
         )
 
     def start(self) -> None:
@@ -252,20 +259,30 @@ class UpstreamServer:
         failures = 0
         with self._lifetime:
             async with anyio.create_task_group() as companions:
-                companions.start_soon(self._announce)
+                companions.start_soon(self._announcements.run)
                 while True:
-                    lasted_s, reason = await self._run_connection()
+                    lasted_s, reason = await self._connect()
                     failures = 0 if lasted_s >= self._limits.stable_s else failures + 1
                     was_ready = lasted_s > 0
                     again_soon = was_ready and failures <= 1
                     self._availability.set_ended(reason, was_ready=was_ready, again_soon=again_soon)
                     await self._availability.pause(failures)
 
-    async def _run_connection(self) -> tuple[float, str]:
-        """Run one connection from start to end; return the seconds it could be used, and why it
-        ended."""
+    async def _connect(self) -> tuple[float, str]:
+        """Run one connection, over HTTP with SSE where the server does without Streamable HTTP;
+        return the seconds it could be used, and why it ended."""
+        lasted_s, reason, transport = await self._run(self._server)
+        if transport.refused is None or lasted_s or not isinstance(self._server, HttpServer):
+            return lasted_s, reason
+        older = self._server.model_copy(update={"type": "sse"})
+        lasted_s, over_sse, _ = await self._run(older)
+        return lasted_s, over_sse if lasted_s else f"{reason}; over HTTP with SSE: {over_sse}"
+
+    async def _run(self, server: ServerConfig) -> tuple[float, str, TransportState]:
+        """Run one connection from start to end; return the seconds it could be used, why it ended,
+        and its transport."""
         connection = UpstreamConnection(
-            self.name, self._server, self._environment, self._limits, self._admit
+            self.name, server, self._environment, self._limits, self._admit
         )
         ready_at = math.inf
 
@@ -274,6 +291,7 @@ class UpstreamServer:
             ready_at = time.monotonic()
             self._connection = connection
             self._timeouts_in_row = 0
+            self._about = (server.type, connection.transport.version, connection.server_version)
             self._take_tools(connection)
             self._availability.set_ready()
 
@@ -290,25 +308,8 @@ class UpstreamServer:
             reason = connection.transport.fault or describe(error)
         output = connection.transport.last_output
         full = f"{reason} ({output})" if output and output not in reason else reason
-        return max(0.0, time.monotonic() - ready_at), full
+        return max(0.0, time.monotonic() - ready_at), full, connection.transport
 
     def _take_tools(self, connection: UpstreamConnection) -> None:
-        self.tools, self._warnings = connection.tools, connection.warnings
-        self._excluded = connection.excluded
-        self._tools_changed.set()
-
-    async def _announce(self) -> None:
-        """Pass each new listing to `on_tools`; after a failure, retry with the newest."""
-        failures = 0
-        while True:
-            await self._tools_changed.wait()
-            self._tools_changed.clear()
-            try:
-                await self._on_tools(self.name, self.tools)
-                self._announced = True
-                failures = 0
-            except Exception:
-                log.exception("%s: its tools could not be announced; trying again", self.name)
-                failures += 1
-                self._tools_changed.set()
-                await asyncio.sleep(self._limits.retry_delay_s(failures))
+        self._warnings, self._excluded = connection.warnings, connection.excluded
+        self._announcements.set(connection.tools)

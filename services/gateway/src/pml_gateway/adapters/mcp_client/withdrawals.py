@@ -5,8 +5,8 @@ import logging
 from contextlib import suppress
 from typing import Final
 
+from pml_gateway.adapters.mcp_client.announcements import OnTools
 from pml_gateway.adapters.mcp_client.connection import Admit
-from pml_gateway.adapters.mcp_client.upstream_server import OnTools
 
 log = logging.getLogger(__name__)
 

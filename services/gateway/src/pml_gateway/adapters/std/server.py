@@ -15,7 +15,7 @@ from typing_extensions import override
 from pml_common.bus.errors import BusUnavailable
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.mcp_client.upstream_server import OnTools
+from pml_gateway.adapters.mcp_client.announcements import OnTools
 from pml_gateway.adapters.std.dns import DNS
 from pml_gateway.adapters.std.learn import LEARN
 from pml_gateway.adapters.std.meta import META

@@ -131,7 +131,8 @@ class ServerView(Contract):
     While its `circuit` is `open`, its calls are refused, as `circuit_fault` says; while it is
     `half_open`, one at a time is made. `timeout_s` is the configured time limit of a call.
     `title` is its name in the configuration, where that is another than `name`; `excluded` counts
-    the tools that the configuration leaves out."""
+    the tools that the configuration leaves out; `protocol` is the agreed version of MCP, `version`
+    the server's own."""
 
     name: str
     title: str | None = None
@@ -148,6 +149,9 @@ class ServerView(Contract):
     calls_queued: int = 0
     timeout_s: float | None = None
     excluded: int = 0
+    transport: Literal["stdio", "http", "sse"] | None = None
+    protocol: str | None = None
+    version: str | None = None
     quarantined: tuple[QuarantinedTool, ...] = ()
 
 

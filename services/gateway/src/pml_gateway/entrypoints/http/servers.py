@@ -64,6 +64,9 @@ def server_routes(
                 calls_queued=status.calls_queued,
                 timeout_s=status.timeout_s,
                 excluded=status.excluded,
+                transport=status.transport,
+                protocol=status.protocol,
+                version=status.version,
                 quarantined=acceptance.quarantine.reports(name),
             )
             for name, status in sorted(servers.status().items())

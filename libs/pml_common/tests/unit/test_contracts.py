@@ -72,6 +72,7 @@ def test_every_message_name_is_a_subject_token() -> None:
 
 
 _OWN_EVENTS = {
+    catalog.GATEWAY_ON_CALL_ENDED.durable,
     catalog.REGISTRY_ON_CAPABILITY_CHANGED.durable,
     catalog.REGISTRY_ON_CATALOG_CHANGED.durable,
 }

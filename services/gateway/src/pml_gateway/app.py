@@ -41,6 +41,7 @@ from pml_gateway.application.observed_outputs import ObservedOutputs
 from pml_gateway.application.quarantine import Acceptance, Quarantine
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.entrypoints.bus.on_ask_outcome import on_ask_outcome
+from pml_gateway.entrypoints.bus.on_call_ended import on_call_ended, on_calls_ended
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished, on_runs_finished
@@ -135,13 +136,21 @@ async def register_handlers(parts: Parts) -> None:
     def is_ours(scope: Scope, workflow_id: str) -> bool:
         return notifier.is_awaited(scope, workflow_id) or runs.is_known(scope, workflow_id)
 
-    await bus.listen(catalog.WORKFLOW_FINISHED, partial(_on_end, parts), wants=is_ours)
+    def is_made_here(scope: Scope, workflow_id: str) -> bool:
+        return is_ours(scope, workflow_id) or under_way.has_of(scope, workflow_id)
+
+    await bus.listen(catalog.WORKFLOW_FINISHED, partial(_on_end, parts), wants=is_made_here)
     await bus.listen(catalog.APPROVAL_REQUESTED, notifier.on_message, wants=notifier.is_awaited)
     await bus.listen(catalog.CAPABILITY_CHANGED, parts.names.on_capability_changed)
     await bus.listen(
         catalog.RUN_FINISHED,
         partial(on_run_finished, workflows=parts.workflows, calls=under_way),
-        wants=lambda scope, entity: is_ours(scope, entity) or under_way.has_of(scope, entity),
+        wants=is_made_here,
+    )
+    await bus.listen(
+        catalog.CALL_ENDED,
+        partial(on_call_ended, workflows=parts.workflows),
+        wants=notifier.is_awaited,
     )
     await bus.listen(catalog.CANCEL_RUN, runs.on_end, wants=runs.is_known)
     await bus.listen(catalog.TOOLS_LISTED, parts.acceptance.on_tools_listed)
@@ -164,6 +173,9 @@ async def register_handlers(parts: Parts) -> None:
     await bus.consume_batches(
         catalog.GATEWAY_ON_RUN_FINISHED, partial(on_runs_finished, workflows=parts.workflows)
     )
+    await bus.consume_batches(
+        catalog.GATEWAY_ON_CALL_ENDED, partial(on_calls_ended, workflows=parts.workflows)
+    )
     await bus.consume_dead_letters(
         catalog.GATEWAY_ON_DEAD_LETTER,
         partial(on_dead_letter, **step, journal=bus, store=parts.stores.workflows),
@@ -184,6 +196,7 @@ async def listen_to_replicas(bus: Bus, endpoint: McpEndpoint) -> None:
 async def _on_end(parts: Parts, end: WorkflowFinished) -> None:
     await parts.notifier.on_message(end)
     await parts.runs.on_end(end)
+    parts.calls.under_way.cancel_of(end)
 
 
 def rest_api(parts: Parts, endpoint: McpEndpoint) -> FastAPI:
@@ -212,6 +225,7 @@ async def _serving(
             parts.notifier.close()
             parts.admission.close()
             await parts.withdrawals.close()
+            await parts.direct.close()
             await parts.calls.close()
 
 

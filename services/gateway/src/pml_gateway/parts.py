@@ -29,6 +29,7 @@ from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations, Withdrawals
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.decide import Decisions
+from pml_gateway.application.direct_calls import DirectCalls
 from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.execute import CapabilityExecution, Execution, Suggestions
 from pml_gateway.application.execute_program import ProgramExecution
@@ -68,6 +69,7 @@ class Parts:
     workflows: WorkflowService
     rulings: Rulings
     programs: ProgramExecution
+    direct: DirectCalls
     withdrawals: Withdrawals
     use_cases: UseCases
     readiness: Readiness = field(default_factory=Readiness)
@@ -114,6 +116,8 @@ def assemble(
         ProgressReports(bus.follow),
         withdrawals,
     )
+    calls = ToolCalls(tools, stores.ledger, instance, runs, policies.of, now)
+    direct = DirectCalls(workflows, calls, bus.publish, now, ready, withdrawals)
     return Parts(
         settings=settings,
         bus=bus,
@@ -123,7 +127,7 @@ def assemble(
         tools=tools,
         acceptance=acceptance,
         checks={"nats": watch.check, "clock": clock_check(now), **checks, "disk": room.check},
-        calls=ToolCalls(tools, stores.ledger, instance, runs, policies.of, now),
+        calls=calls,
         relay=relay,
         notifier=notifier,
         runs=runs,
@@ -133,6 +137,7 @@ def assemble(
         workflows=workflows,
         rulings=rulings,
         programs=programs,
+        direct=direct,
         withdrawals=withdrawals,
         use_cases=_use_cases(
             settings,
@@ -143,6 +148,7 @@ def assemble(
             configured,
             policies.of,
             programs,
+            direct,
             cancellations,
         ),
     )
@@ -157,6 +163,7 @@ def _use_cases(
     configured: ConfiguredServers,
     policy_of: Callable[[Scope], Policy],
     programs: ProgramExecution,
+    direct: DirectCalls,
     cancellations: Cancellations,
 ) -> UseCases:
     now, workflows = bus.now, programs.workflows
@@ -184,6 +191,7 @@ def _use_cases(
     return UseCases(
         agents=Agents(
             execution,
+            direct,
             query_client,
             tools,
             policy_of,

@@ -18,6 +18,7 @@ from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.curation import SavedCapability
+from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.dns import ChangedRecord, QueryRecords, RecordPage
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import (
@@ -408,8 +409,8 @@ class AgentApi(Protocol):
         timeout_s: float,
         side: CallerSide = HERE,
     ) -> ToolOutcome | ExecuteResponse:
-        """Call one real tool: at once where the policy allows it, as a program that waits for
-        approval where it asks, never where it denies (`refused`)."""
+        """Call one real tool: as a workflow of this call alone where the policy allows it, as a
+        program that waits for approval where it asks, never where it denies (`refused`)."""
         ...
 
 
@@ -562,6 +563,15 @@ class LiveWorkflowStore(WorkflowStore, Protocol):
 
     async def add_accepted(self, accepted: Sequence[WorkflowAccepted]) -> None:
         """Store accepted workflows; a repetition changes nothing."""
+        ...
+
+    def begin(self, workflow: Workflow) -> None:
+        """Remember a direct call that runs until it is stored."""
+        ...
+
+    async def end_calls(self, ended: Sequence[CallEnded]) -> Sequence[Workflow]:
+        """Store workflows of direct calls as they ended, and return them; a repetition changes
+        nothing."""
         ...
 
     async def settle(self, scope: Scope, workflow_id: UUID) -> None:

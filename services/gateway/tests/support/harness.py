@@ -1,5 +1,6 @@
 """A gateway under test, in memory, with fake services around it."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -54,7 +55,7 @@ READY = ServerStatus(state="ready", error=None, tools=2, since=AT)
 class FakeServers(ToolServers, ConfiguredServers):
     """An MCP server `fs` whose tools return their arguments, or first the given `outcomes`; `made`
     lists the calls made, `origins` whose they were. The configuration is reloaded as `reloaded`, or
-    has a `fault`."""
+    has a `fault`. Calls wait for `release`, if there is one."""
 
     reloaded: Reloaded = field(default_factory=Reloaded)
     broken: str | None = None
@@ -66,6 +67,7 @@ class FakeServers(ToolServers, ConfiguredServers):
     made: list[str] = field(default_factory=list[str])
     origins: list[CallOrigin] = field(default_factory=list[CallOrigin])
     outcomes: list[ToolOutcome] = field(default_factory=list[ToolOutcome])
+    release: asyncio.Event | None = None
     declares: tuple[ToolDefinition, ...] = (READ, WRITE)
 
     @override
@@ -74,6 +76,8 @@ class FakeServers(ToolServers, ConfiguredServers):
     ) -> ToolOutcome:
         self.made.append(tool_id)
         self.origins.append(origin)
+        if self.release is not None:
+            await self.release.wait()
         return self.outcomes.pop(0) if self.outcomes else ToolOutcome(status="ok", result=args)
 
     @override
@@ -198,6 +202,7 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
             yield World(parts, peers, servers, http, broker, store)
         finally:
             parts.notifier.close()
+            await parts.direct.close()
             await parts.calls.close()
             peers.release.set()
             await peer_bus.drain(1)

@@ -16,7 +16,7 @@ from pml_common.contracts.structure import ReferenceArgument, StaticStructure, T
 from pml_common.contracts.tool import JsonObject, args_hash
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.application.run_cache import RunCache
-from pml_gateway.domain.tool_calls.call_ruling import MOST_KEPT, run_of
+from pml_gateway.domain.tool_calls.call_ruling import MOST_KEPT, Listed, direct_ruling, run_of
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.support.builders import (
     ELSEWHERE,
@@ -269,3 +269,21 @@ async def test_only_a_repeatable_call_of_unknown_end_is_made_again(
     again = asked.model_copy(update={"attempt": "again"})
     assert again.idempotency_key != asked.idempotency_key
     assert (await calls.on_call_tool(again)).status == status
+
+
+@pytest.mark.parametrize(
+    ("policy", "listed", "why"),
+    [
+        (DENY, Listed(WRITE, "h"), "the policy does not allow this call of fs:write now"),
+        (ASK_ALL, Listed(WRITE, "h"), "the policy does not allow this call of fs:write now"),
+        (ASK_ALL, Listed(None, None), "its server does not list it"),
+        (ASK_ALL, Listed(None, None, "fs:write is in quarantine"), "fs:write is in quarantine"),
+    ],
+)
+def test_a_direct_call_is_refused_that_is_not_allowed_any_more(
+    policy: Policy, listed: Listed, why: str
+) -> None:
+    found = direct_ruling(call(workflow(), WRITE), listed, policy)
+    assert found is not None
+    assert found.status == "refused"
+    assert why in found.why

@@ -1,6 +1,7 @@
 """`pml_curate_capabilities`: suggestions for the asking, names under the policy (AC4)."""
 
 from typing import Any, cast
+from uuid import uuid4
 
 import pytest
 
@@ -8,17 +9,19 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.curation import Curate
 from pml_common.contracts.decision import Policy, PolicyRule
-from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cancel import Cancellations
+from pml_gateway.application.direct_calls import DirectCalls
 from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.execute import Execution
 from pml_gateway.application.results import Results
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.entrypoints.mcp.meta_tools import PML_CURATE_CAPABILITIES
-from pml_gateway.ports import Caller
+from pml_gateway.ports import Caller, CallOrigin
 from services.gateway.tests.support.builders import AT, SCOPE
 from services.gateway.tests.support.dns import FakeDns, example
 from services.gateway.tests.support.std import std_servers
@@ -45,6 +48,19 @@ class Executed:
         return ExecuteResponse(status="running")
 
 
+class Direct:
+    """Calls tools at once."""
+
+    def __init__(self, tools: ToolRouter) -> None:
+        self._tools = tools
+
+    async def call(
+        self, caller: Caller, tool: ToolDefinition, args: JsonObject, timeout_s: float, *_: object
+    ) -> ToolOutcome:
+        origin = CallOrigin(caller, uuid4())
+        return await self._tools.call(tool.tool_id, args, timeout_s, origin)
+
+
 async def curated(
     args: JsonObject, policy: Policy | None = None
 ) -> tuple[dict[str, Any], FakeDns, Executed]:
@@ -55,6 +71,7 @@ async def curated(
     tools = ToolRouter([std_servers(bus)])
     agents = Agents(
         cast("Execution", executed),
+        cast("DirectCalls", Direct(tools)),
         bus,
         tools,
         lambda _: present,

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
-from typing_extensions import override
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.memory import MemoryBus
@@ -14,15 +13,16 @@ from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.dns import QueryRecords, RecordPage
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import ResolveCapability
-from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cancel import Cancellations
+from pml_gateway.application.direct_calls import DirectCalls
 from pml_gateway.application.execute import Execution
 from pml_gateway.application.results import Results
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
-from pml_gateway.ports import Caller, CallOrigin
+from pml_gateway.ports import Caller
 from services.gateway.tests.integration.mcp.served_endpoint import SORT, TIDY
 from services.gateway.tests.support.builders import AT, SCOPE
 from services.gateway.tests.support.dns import example
@@ -32,17 +32,22 @@ ALLOWED = Policy(rules=(PolicyRule(pattern="fs:*", verdict="allow"),))
 
 
 @dataclass
-class TimedServers(FakeServers):
-    """Records the time of each call."""
+class Called:
+    """Takes the direct calls that are made."""
 
     times: list[float] = field(default_factory=list[float])
 
-    @override
     async def call(
-        self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin
+        self,
+        caller: Caller,
+        tool: ToolDefinition,
+        args: JsonObject,
+        timeout_s: float,
+        side: object,
+        policy: Policy,
     ) -> ToolOutcome:
         self.times.append(timeout_s)
-        return await super().call(tool_id, args, timeout_s, origin)
+        return ToolOutcome(status="ok", result=args)
 
 
 @dataclass
@@ -59,10 +64,17 @@ class Executed:
         return ExecuteResponse(status="approval_required")
 
 
-def agents_with(run: Execution, bus: MemoryBus, tools: ToolRouter, policy: Policy) -> Agents:
+def agents_with(
+    run: Execution,
+    bus: MemoryBus,
+    tools: ToolRouter,
+    policy: Policy,
+    direct: Called | None = None,
+) -> Agents:
     """Build what answers direct calls; nothing is cancelled, and no result asked for."""
     return Agents(
         run,
+        cast("DirectCalls", direct),
         bus,
         tools,
         lambda _: policy,
@@ -77,13 +89,13 @@ def agents_with(run: Execution, bus: MemoryBus, tools: ToolRouter, policy: Polic
 async def test_a_direct_call_may_take_the_time_of_its_server(
     limit: float | None, time: float
 ) -> None:
-    servers = TimedServers(stands={"fs": replace(READY, timeout_s=limit)})
+    called, servers = Called(), FakeServers(stands={"fs": replace(READY, timeout_s=limit)})
     executed = Executed()
     run = cast("Execution", executed)
     for policy in (ALLOWED, Policy()):
-        agents = agents_with(run, MemoryBus(), ToolRouter([servers]), policy)
+        agents = agents_with(run, MemoryBus(), ToolRouter([servers]), policy, called)
         await agents.call_tool(SCOPE, "ann", "fs:write", {}, 60.0)
-    assert servers.times == [time]
+    assert called.times == [time]
     # A program of no limit of its own has the default one.
     assert executed.times == [time if limit else None]
 

@@ -14,6 +14,7 @@ from pml_common.storage.errors import map_unavailable
 from pml_common.storage.schema import open_schema, storage_check
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.entrypoints.bus.on_call_ended import on_calls_ended
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.entrypoints.bus.on_usage import (
@@ -57,6 +58,9 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         await bus.consume_batches(
             catalog.LEARNER_ON_RUN_FINISHED,
             partial(on_runs_finished, traces=traces, rule=TdRule()),
+        )
+        await bus.consume_batches(
+            catalog.LEARNER_ON_CALL_ENDED, partial(on_calls_ended, traces=traces)
         )
         old = partial(delete_old, bus, traces, timedelta(days=settings.learner_trace_days))
         async with background(

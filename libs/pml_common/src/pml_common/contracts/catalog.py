@@ -15,6 +15,7 @@ from pml_common.contracts import (
     client_sessions,
     curation,
     dependencies,
+    direct_call,
     dns,
     executor,
     gateway,
@@ -179,6 +180,12 @@ WORKFLOW_FINISHED = MessageType(
     gateway.WorkflowFinished,
     "A workflow ended without the end of a run, with its error.",
     signed=False,
+)
+CALL_ENDED = MessageType(
+    "gateway",
+    "call-ended",
+    direct_call.CallEnded,
+    "A direct call of a tool, which the gateway made itself, ended.",
 )
 TOOLS_LISTED = MessageType(
     "gateway",
@@ -614,6 +621,9 @@ GATEWAY_ON_WORKFLOW_PARKED = Consumer(
 GATEWAY_ON_RUN_FINISHED = Consumer(
     "gateway", RUN_FINISHED, "Ends the workflow with the run's outcome.", Batch()
 )
+GATEWAY_ON_CALL_ENDED = Consumer(
+    "gateway", CALL_ENDED, "Stores the workflow of the call, with its end.", Batch()
+)
 EXECUTOR_ON_RUN_WORKFLOW = Consumer(
     "executor",
     RUN_WORKFLOW,
@@ -634,6 +644,9 @@ EXECUTOR_ON_CANCEL_RUN = Consumer("executor", CANCEL_RUN, "Closes the run's jour
 LEARNER_ON_RUN_FINISHED = Consumer(
     "learner", RUN_FINISHED, "Stores the traces and learns from them.", Batch()
 )
+LEARNER_ON_CALL_ENDED = Consumer(
+    "learner", CALL_ENDED, "Stores the trace, and learns nothing from it.", Batch()
+)
 GATEWAY_ON_DEAD_LETTER = DeadLetterConsumer("gateway", max_in_flight=4)
 
 
@@ -651,6 +664,7 @@ LISTENERS: tuple[tuple[Service, MessageType[Message]], ...] = (
     ("gateway", APPROVAL_REQUESTED),
     ("gateway", CAPABILITY_CHANGED),
     ("gateway", RUN_FINISHED),
+    ("gateway", CALL_ENDED),
     ("gateway", CANCEL_RUN),
     ("gateway", TOOLS_LISTED),
     ("gateway", CLIENT_MESSAGE),

@@ -23,7 +23,8 @@ class ExecutionRequested(Event):
     the ids of a DAG's tasks, layer by layer, if the caller wants an approval between layers.
     `source` is where `code` comes from; None if it was sent as it is, or is known. `called_as` is
     the name of the named capability that was called, `discovery_id` the discovery that the caller
-    followed.
+    followed. `direct_tool` is the tool of a direct call: the gateway makes it itself, and `code`
+    is what it stands for.
     """
 
     workflow_id: UUID
@@ -42,6 +43,7 @@ class ExecutionRequested(Event):
     source: CapabilitySource | None = None
     called_as: str | None = None
     discovery_id: UUID | None = None
+    direct_tool: str | None = None
     requested_at: AwareDatetime
 
 

@@ -16,11 +16,13 @@ from pml_common.contracts import catalog
 from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.catalog import MessageType
+from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, summary_of
 from pml_gateway.domain.workflow.accepted_run import accepted_workflow
+from pml_gateway.domain.workflow.direct_call import workflow_of_call
 from pml_gateway.domain.workflow.workflow import Step, Workflow, run_ended
 from pml_gateway.ports import LiveWorkflowStore, Taken, WorkflowStore
 
@@ -81,6 +83,17 @@ class LiveWorkflows(LiveWorkflowStore):
                 for each, now in zip(accepted, known, strict=True)
             ]
         )
+
+    @override
+    def begin(self, workflow: Workflow) -> None:
+        self._remember(_Known(workflow, monotonic(), has_row=False))
+
+    @override
+    async def end_calls(self, ended: Sequence[CallEnded]) -> Sequence[Workflow]:
+        unknown = [each for each in ended if (each.scope, each.workflow_id) not in self._known]
+        if unknown:
+            await self._store.add([workflow_of_call(each) for each in unknown])
+        return await self.end([each.run for each in ended])
 
     async def store_late(self) -> None:
         """Store what this process accepted some time ago, if nobody has: its message may be lost

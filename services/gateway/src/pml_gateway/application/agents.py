@@ -1,6 +1,5 @@
 """Operations that REST and MCP offer to agents alike."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.dependency_errors import as_api_errors
+from pml_gateway.application.direct_calls import DirectCalls
 from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.execute import Execution
 from pml_gateway.application.results import Results
@@ -35,6 +35,7 @@ from pml_gateway.domain.api.errors import InvalidRequest, NotFound
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.domain.workflow.cancellation import Cancel
+from pml_gateway.domain.workflow.direct_call import program_of_call
 from pml_gateway.ports import (
     HERE,
     AgentApi,
@@ -56,6 +57,7 @@ class Agents(AgentApi, AllowedTools):
     """Executes requests and calls tools under the policy of the caller's scope."""
 
     execution: Execution
+    direct: DirectCalls
     query_client: QueryClient
     tools: KnownTools
     policy_of: Callable[[Scope], Policy]
@@ -148,14 +150,16 @@ class Agents(AgentApi, AllowedTools):
         limit_s = self.tools.status()[tool.server].timeout_s
         if limit_s is not None:
             timeout_s = min(limit_s + _MARGIN_S, self.execution.max_timeout_s)
-        match self.policy_of(scope).verdict_on(tool, args, is_all=True)[0]:
+        policy = self.policy_of(scope)
+        match policy.verdict_on(tool, args, is_all=True)[0]:
             case "allow":
-                origin = CallOrigin(Caller(scope, principal), uuid4())
-                return await self.tools.call(tool_id, args, timeout_s, origin)
+                caller = Caller(scope, principal)
+                with as_api_errors():
+                    return await self.direct.call(caller, tool, args, timeout_s, side, policy)
             case "deny":
                 return ToolOutcome(status="refused", message=f"the policy denies {tool_id}")
             case "ask":
-                program = f"return await mcp.call({json.dumps(tool_id)}, args);"
+                program = program_of_call(tool_id)
                 runs_for = None if limit_s is None else timeout_s
                 request = ExecuteRequest(code=program, args=args, timeout=runs_for)
                 return await self.execute(scope, principal, request, side)

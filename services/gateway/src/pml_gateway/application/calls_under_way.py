@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.gateway import CallTool
+from pml_common.contracts.gateway import CallTool, WorkflowFinished
 from pml_common.contracts.scope import Scope
 
 
 @dataclass(eq=False)
 class UnderWay:
-    """A call of the run `of` that is being begun or made; `ended` if the run ended meanwhile."""
+    """A call of the run, or the direct call, `of` that is being begun or made; `ended` if that has
+    ended meanwhile."""
 
     of: tuple[Scope, UUID]
     ended: bool = False
@@ -46,9 +47,9 @@ class CallsUnderWay:
         """Whether this process is making a call of this run."""
         return any(call.of == (scope, UUID(workflow_id)) for call in self._calls)
 
-    def cancel_of(self, run: RunFinished) -> None:
+    def cancel_of(self, end: RunFinished | WorkflowFinished) -> None:
         """Cancel the calls that an ended run still makes; their outcomes become `unknown`."""
-        ended = run.scope, run.workflow_id
+        ended = end.scope, end.workflow_id
         for call in self._calls:
             if call.of == ended:
                 call.cancel()

@@ -93,7 +93,7 @@ class ProgramExecution:
             known_as=known_as,
             source=source,
             called_as=called_as,
-            traceparent=_traceparent(),
+            traceparent=traceparent(),
         )
         deadline = self._deadline(request.timeout, side)
         seen = [ids.workflow_id(scope, key)]
@@ -207,7 +207,8 @@ def _require_same_request(stored: Workflow, new: Workflow) -> None:
         )
 
 
-def _traceparent() -> str | None:
+def traceparent() -> str | None:
+    """Return the context of the current trace."""
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
     return carrier.get("traceparent")

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -22,7 +22,14 @@ from pml_common.telemetry.spans import spanning
 from pml_gateway.application.calls_under_way import CallsUnderWay, UnderWay
 from pml_gateway.application.run_cache import RunBeingCancelled, RunCache, call_keys
 from pml_gateway.application.server_listings import never_listed
-from pml_gateway.domain.tool_calls.call_ruling import Listed, Ruling, Run, ruling, with_results
+from pml_gateway.domain.tool_calls.call_ruling import (
+    Listed,
+    Ruling,
+    Run,
+    direct_ruling,
+    ruling,
+    with_results,
+)
 from pml_gateway.domain.tool_calls.ledger import (
     Answer,
     CallAgain,
@@ -56,6 +63,15 @@ _NOT_RUNNING = "its workflow is not running, or not under the grant that the cal
 
 _MAX_OCCURRENCES = 1000
 """Of a node: as many calls as a run may make."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A direct call's outcome, and the entry under which it is to be stored; None where nothing was
+    called."""
+
+    outcome: ToolOutcome
+    entry: Entry | None = None
 
 
 class ToolCalls:
@@ -99,6 +115,27 @@ class ToolCalls:
             raise QueryFailed("unavailable", message)
         return current.result()
 
+    async def make_direct(self, call: CallTool, origin: CallOrigin) -> Made:
+        """Make the call of a caller whom the policy allows it; its beginning is stored first where
+        it must not be made again."""
+        deadline = asyncio.get_running_loop().time() + call.timeout_s
+        why_not = direct_ruling(call, self._listed(call), self._policy_of(call.scope))
+        if why_not is not None:
+            return Made(ToolOutcome(status=why_not.status, message=why_not.why))
+        entry = self._entry(call, fingerprint(call))
+        with self.under_way.entered(call) as under_way:
+            if not entry.repeatable:
+                try:
+                    await self._ledger.begin(call, entry)
+                except StorageUnavailable as outage:
+                    message = f"nothing was called: {outage}"
+                    return Made(NotSent(status="tool_error", message=message))
+            return Made(await self._call_until_run_ends(call, deadline, under_way, origin), entry)
+
+    async def store_direct(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> None:
+        """Store the outcome of a direct call, however long that takes."""
+        await self._store(call, entry, outcome)
+
     async def close(self) -> None:
         """Cancel all calls in progress; a repeated request finds them in the ledger."""
         tasks = list(self._in_progress.values())
@@ -135,7 +172,8 @@ class ToolCalls:
                 if isinstance(outcome, Entry):
                     origin = _origin(call, run)
                     made = await self._call_until_run_ends(call, deadline, under_way, origin)
-                    outcome = await self._store(call, outcome, made)
+                    plain = made.plain if isinstance(made, Answered) else made
+                    outcome = await self._store(call, outcome, plain)
             except StorageUnavailable as outage:
                 raise QueryFailed("unavailable", f"nothing was called: {outage}") from outage
         if outcome.status == "ok" and run.grant.bound:
@@ -280,8 +318,6 @@ class ToolCalls:
                 again = await self._call_once(call, deadline, origin)
                 outcome = after_unknown(outcome, again)
             outcome = outcome_of_attempt(call, outcome, self._tools.find(call.tool))
-            if isinstance(outcome, Answered):
-                outcome = outcome.plain
             span.set_attribute(vocabulary.OUTCOME, outcome.status)
         return outcome
 

@@ -12,6 +12,7 @@ from pml_common.bus.errors import BusError
 from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
+from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
@@ -120,6 +121,16 @@ class WorkflowService:
             before = await self.store.get(run.scope, run.workflow_id)
         if before is not None:
             self.notifier.notify(self.store.hear(before, run))
+
+    def hear_call(self, workflow: Workflow, ended: CallEnded) -> None:
+        """Answer this process's callers at the end of a direct call that it made."""
+        self.notifier.notify(self.store.hear(workflow, ended.run))
+
+    async def end_calls(self, ended: Sequence[CallEnded]) -> None:
+        """Store the workflows of direct calls, with their ends; a repetition changes nothing.
+        Raises StorageUnavailable."""
+        for workflow in await self.store.end_calls(ended):
+            self.notifier.notify(workflow)
 
     async def end(self, runs: Sequence[RunFinished]) -> None:
         """Store the ends of runs, together; a repetition changes nothing. Raises

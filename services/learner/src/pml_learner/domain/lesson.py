@@ -88,12 +88,17 @@ class Lesson:
         )
 
 
+def untaught(before: Experience, run: RunFinished, call: NestedRun | None = None) -> Lesson:
+    """Return the lesson of a run whose trace is stored, and from which nothing is learned."""
+    return Lesson(run=run, priority=0.0, experience=before, call=call)
+
+
 def learn(
     before: Experience, run: RunFinished, rule: TdRule, call: NestedRun | None = None
 ) -> Lesson:
     """Learn from one run without its nested runs; nothing from a dry run (mocked results)."""
     if run.dry_run:
-        return Lesson(run=run, priority=0.0, experience=before, call=call)
+        return untaught(before, run, call)
     duration_ms = max(0.0, run.duration_ms)  # negative after a clock was set back
     known = path_stats(before.learning, run.executed_path)
     learning = temporal_difference.update(

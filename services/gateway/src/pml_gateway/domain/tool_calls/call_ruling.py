@@ -95,6 +95,17 @@ def ruling(
     return None if misfit is None else Ruling("ask", misfit)
 
 
+def direct_ruling(call: CallTool, listed: Listed, present: Policy) -> Ruling | None:
+    """Return why a call that the policy allowed its caller is not made, or None if it may be."""
+    if listed.tool is None:
+        gone = f"{call.tool} is no longer there: its server does not list it"
+        return Ruling("refused", listed.withheld or gone)
+    verdict, reason = present.verdict_on(listed.tool, call.args, is_all=True)
+    if verdict == "allow":
+        return None
+    return Ruling("refused", f"the policy does not allow this call of {call.tool} now: {reason}")
+
+
 def _not_as_granted(run: Run, call: CallTool, listed: Listed, granted: str | None) -> str | None:
     """Return why a tool is not what was granted, or None."""
     if listed.definition_hash is None:

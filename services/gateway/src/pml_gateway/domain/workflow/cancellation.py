@@ -35,6 +35,9 @@ def cancelled(workflow: Workflow, event: Cancelled) -> WorkflowError:
     adds what was called."""
     why = f"{event.by} cancelled it" + (f": {event.reason}" if event.reason else "")
     parked = workflow.parked
+    if (tool := workflow.requested.direct_tool) is not None:
+        message = f"{why}. Its call of {tool} was cancelled, and may have taken effect."
+        return WorkflowError(kind="cancelled", message=message, tool=tool)
     if workflow.state == "running":
         return WorkflowError(kind="cancelled", message=why)
     if parked is not None:

@@ -22,6 +22,7 @@ from pml_common.contracts.gateway import (
 from pml_gateway.domain.servers.named_servers import with_absent
 from pml_gateway.domain.workflow import failures, parking
 from pml_gateway.domain.workflow.cancellation import cancel_run, cancelled
+from pml_gateway.domain.workflow.direct_call import lost_call
 from pml_gateway.domain.workflow.events import (
     Analyzed,
     Cancelled,
@@ -71,6 +72,8 @@ def advance(workflow: Workflow, workflow_event: WorkflowEvent, rules: Rules) -> 
             return _park(workflow, workflow_event, rules)
         case "requested" | "running", GivenUp() if ends(workflow, workflow_event):
             return _fail(workflow, given_up(workflow, workflow_event), workflow_event.at)
+        case "running", Due() if workflow.requested.direct_tool is not None:
+            return _end_lost_call(workflow, workflow_event)
         case _, Due() if workflow.due_at is not None and workflow.due_at <= workflow_event.at:
             return _handle_timeout(workflow, workflow_event, rules)
         case _:
@@ -256,6 +259,12 @@ def _handle_timeout(workflow: Workflow, due: Due, rules: Rules) -> Step:
         after, effects = _dispatch(workflow, run, due, rules)
         return replace(after, due_at=min(latest, max(next_due, after.due_at or at))), effects
     return replace(workflow, due_at=next_due), (workflow.requested,)
+
+
+def _end_lost_call(workflow: Workflow, due: Due) -> Step:
+    if workflow.due_at is None or due.at < workflow.due_at:
+        return workflow, ()
+    return _fail(workflow, lost_call(workflow), due.at)
 
 
 def _grant_and_run(

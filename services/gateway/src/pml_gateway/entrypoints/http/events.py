@@ -16,6 +16,7 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
+from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.application.workflow_service import no_such_workflow
@@ -143,9 +144,10 @@ def _with_first(workflow: Workflow, stored: list[Message]) -> list[Message]:
 
 
 def _with_end(message: Message) -> list[Message]:
-    """Return a message and, after the end of a run, that of its workflow, which nobody
-    publishes."""
-    return [message, workflow_finished(message)] if isinstance(message, RunFinished) else [message]
+    """Return a message and, after the end of a run or a direct call, that of its workflow, which
+    nobody publishes."""
+    run = message.run if isinstance(message, CallEnded) else message
+    return [message, workflow_finished(run)] if isinstance(run, RunFinished) else [message]
 
 
 def _is_of_query(message: Message) -> bool:

@@ -1,0 +1,161 @@
+"""The direct call use case: one tool call, a workflow of its own, without analysis or sandbox."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeVar
+from uuid import uuid4
+
+from opentelemetry import trace
+
+from pml_common.bus.errors import BusError
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.direct_call import CallEnded
+from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.storage.errors import StorageUnavailable
+from pml_common.telemetry import vocabulary
+from pml_gateway.application.cancel import Withdrawals
+from pml_gateway.application.execute_program import traceparent
+from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.application.workflow_service import WorkflowService
+from pml_gateway.domain.api.api import ExecuteResponse
+from pml_gateway.domain.tool_calls.ledger import Entry
+from pml_gateway.domain.tool_calls.repeatable import repeatable
+from pml_gateway.domain.tool_calls.tool_result import Answered
+from pml_gateway.domain.workflow.direct_call import STOPPED, begun_call, call_ended, call_of
+from pml_gateway.domain.workflow.workflow import Workflow
+from pml_gateway.ports import Caller, CallerSide, CallOrigin
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+_PUBLISH_AGAIN_S: Final = 0.5
+_ANSWER_WITHIN_S: Final = 2.0
+"""Time for which the answer waits for the end to be published: the ledger has the outcome."""
+_CLOSE_WITHIN_S: Final = 2.0
+
+
+@dataclass(frozen=True)
+class DirectCalls:
+    """Makes the calls of tools that their callers name and that policy allows.
+
+    A call that may not be repeated is made only once its workflow is stored, and answered once its
+    end is: otherwise, what is lost when this process dies is the record of a call that may be made
+    again.
+    """
+
+    workflows: WorkflowService
+    calls: ToolCalls
+    publish: Callable[[CallEnded], Awaitable[object]]
+    now: Callable[[], datetime]
+    require_ready: Callable[[], Awaitable[None]]
+    withdrawals: Withdrawals
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+
+    async def call(
+        self,
+        caller: Caller,
+        tool: ToolDefinition,
+        args: JsonObject,
+        timeout_s: float,
+        side: CallerSide,
+        policy: Policy,
+    ) -> ToolOutcome | ExecuteResponse:
+        """Call a tool; the answer is its outcome, or that its workflow runs, where its caller waits
+        no longer. Raises errors of the bus and of storage, after which nothing was called."""
+        await self.require_ready()
+        workflow = begun_call(
+            caller.scope,
+            caller.principal,
+            tool.tool_id,
+            args,
+            key=uuid4().hex,
+            at=self.now(),
+            timeout_s=timeout_s,
+            patience=self.workflows.rules.patience,
+            policy=policy,
+            traceparent=traceparent(),
+        )
+        span = trace.get_current_span()
+        span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
+        await self._begin(workflow, is_stored=not repeatable(tool))
+        call = call_of(workflow, tool.tool_id)
+        made = self._spawn(self._made(workflow, call, CallOrigin(caller, call.idempotency_key)))
+        if side.report is not None:
+            await side.report(0, 1, f"0 of 1 calls ended: {tool.tool_id}")
+        try:
+            await asyncio.wait({made}, timeout=_left(side.answer_by))
+        except asyncio.CancelledError:
+            if side.withdrawn():
+                self.withdrawals.withdraw(caller, workflow.workflow_id)
+            raise
+        return made.result() if made.done() else await self.workflows.response(workflow)
+
+    async def close(self) -> None:
+        """End what is under way: the outcomes of calls that were begun are unknown."""
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CLOSE_WITHIN_S)
+
+    async def _begin(self, workflow: Workflow, *, is_stored: bool) -> None:
+        if is_stored:
+            await self.workflows.accept((workflow, ()))
+        else:
+            self.workflows.store.begin(workflow)
+
+    async def _made(self, workflow: Workflow, call: CallTool, origin: CallOrigin) -> ToolOutcome:
+        try:
+            made = await self.calls.make_direct(call, origin)
+        except asyncio.CancelledError:
+            with suppress(BusError, StorageUnavailable):
+                await self.publish(call_ended(workflow, call, STOPPED, self.now()))
+            raise
+        outcome = made.outcome
+        plain = outcome.plain if isinstance(outcome, Answered) else outcome
+        ended = call_ended(workflow, call, plain, self.now())
+        # A workflow that was cancelled has ended already, without its call's outcome.
+        if plain.status != "unknown" or await self._runs(workflow):
+            self.workflows.hear_call(workflow, ended)
+        ending = self._spawn(self._keep(ended, call, made.entry, plain))
+        if made.entry is not None and not made.entry.repeatable:
+            await asyncio.wait({ending}, timeout=_ANSWER_WITHIN_S)
+        return outcome
+
+    async def _keep(
+        self, ended: CallEnded, call: CallTool, entry: Entry | None, outcome: ToolOutcome
+    ) -> None:
+        """Store the outcome in the ledger, then publish the end, however long that takes."""
+        if entry is not None:
+            await self.calls.store_direct(call, entry, outcome)
+        while True:
+            try:
+                await self.publish(ended)
+            except BusError as outage:
+                log.warning("the end of %s is not published yet: %s", ended.workflow_id, outage)
+            else:
+                return
+            await asyncio.sleep(_PUBLISH_AGAIN_S)
+
+    async def _runs(self, workflow: Workflow) -> bool:
+        try:
+            stored = await self.workflows.known(workflow.scope, workflow.workflow_id)
+        except StorageUnavailable:
+            return True
+        return stored is None or stored.state == "running"
+
+    def _spawn(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _left(answer_by: float | None) -> float | None:
+    return None if answer_by is None else max(0.0, answer_by - asyncio.get_running_loop().time())

@@ -76,6 +76,24 @@ def up(
 
 
 @app.command()
+def mcp(
+    url: Url = None,
+    home: Home = None,
+    start: Annotated[
+        bool,
+        typer.Option("--start", help="Start a stack where none runs; it ends with this command."),
+    ] = False,
+) -> None:
+    """Serve MCP on standard input and output, for clients that know no HTTP: pass everything on to
+    the running stack."""
+    import os
+
+    from pml_cli.commands import mcp as command
+
+    command.serve(_home(home), url or os.environ.get("PML_URL"), start=start)
+
+
+@app.command()
 def demo(
     home: Annotated[Path | None, typer.Option(help="The demo's data folder.")] = None,
 ) -> None:

@@ -1,0 +1,1 @@
+"""The bridge between an MCP client on stdio and a gateway's `/mcp`."""

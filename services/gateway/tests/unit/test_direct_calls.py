@@ -18,6 +18,7 @@ from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.direct_calls import DirectCalls
+from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.execute import Execution
 from pml_gateway.application.results import Results
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
@@ -63,6 +64,9 @@ class Executed:
         self.times.append(request.timeout)
         return ExecuteResponse(status="approval_required")
 
+    async def resume(self, *_: object) -> ExecuteResponse:
+        return ExecuteResponse(status="running")
+
 
 def agents_with(
     run: Execution,
@@ -82,6 +86,7 @@ def agents_with(
         cast("Results", None),
         cast("Cancellations", None),
         lambda: AT,
+        Elicitations(*cast("Any", (None,) * 4)),
     )
 
 

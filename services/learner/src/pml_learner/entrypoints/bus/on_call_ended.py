@@ -7,16 +7,17 @@ from pml_common.contracts import catalog
 from pml_common.contracts.direct_call import CallEnded
 from pml_learner.domain.batch import capabilities_of
 from pml_learner.domain.lesson import untaught
+from pml_learner.domain.tool_usage import calls_of
 from pml_learner.ports import TraceStore
 
 _CONSUMER = catalog.LEARNER_ON_CALL_ENDED.durable
 
 
 async def on_calls_ended(calls: Sequence[CallEnded], traces: TraceStore) -> Handled:
-    """Store the traces of direct calls; nothing is learned from them, and nothing follows."""
+    """Store the traces of direct calls, and count them; nothing is learned, nothing follows."""
     async with traces.batch([call.event_id for call in calls], _CONSUMER) as batch:
         new = [call.run for call in calls if call.event_id not in batch.replayed]
         before = await batch.experience_of(capabilities_of(new))
         known = ((before[run.scope, run.capability.capability_id], run) for run in new)
-        await batch.save([untaught(experience, run) for experience, run in known])
+        await batch.save([untaught(experience, run) for experience, run in known], calls_of(new))
         return Handled(batch.conclude({call.event_id: () for call in calls}))

@@ -487,10 +487,13 @@ class Analyses(Protocol):
 class WorkflowStore(Protocol):
     """Stores workflows and their approvals. Every method may raise StorageUnavailable."""
 
-    async def accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
+    async def accept(
+        self, workflow: Workflow, effects: Sequence[Message], join_at: datetime | None = None
+    ) -> Workflow | None:
         """Store a new workflow as it is after its first step, and that step's messages in the
         outbox, and return None; where its key is taken, store nothing and return the workflow that
-        has it."""
+        has it. So also, with `join_at`, where the same call has a workflow that may be joined at
+        this time: of calls that come together, to any process, one is stored."""
         ...
 
     async def add(self, workflows: Sequence[Workflow]) -> Set[tuple[Scope, UUID]]:

@@ -1,5 +1,6 @@
 """Contract of workflow stores: workflows that calls made again join."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -77,6 +78,33 @@ async def test_what_was_approved_is_found_until_it_is_delivered(workflows: Workf
     for _ in range(2):
         await workflows.deliver(SCOPE, running.workflow_id)
     assert await _joined(workflows, running) is None
+
+
+async def test_of_equal_calls_that_come_together_one_is_stored(workflows: WorkflowStore) -> None:
+    async def call(seconds: float, **request: object) -> tuple[Workflow, Workflow | None]:
+        new = workflow(REQUEST.model_copy(update=request), at=later(seconds))
+        after, effects = advance(new, Analyzed(analyzed(new, "ask"), AT), RULES)
+        return after, await workflows.accept(after, effects, join_at=AT)
+
+    calls = await asyncio.gather(*(call(n) for n in range(5)), call(9, code="other"))
+    equal, (other, joined_by_other) = calls[:5], calls[5]
+    (stored,) = [new for new, joined in equal if joined is None]
+    assert all(joined in (None, stored) for _, joined in equal)
+    assert joined_by_other is None
+    assert await workflows.get(SCOPE, stored.workflow_id) == stored
+    assert await workflows.get(SCOPE, other.workflow_id) == other
+
+
+async def test_an_equal_call_is_stored_once_the_approval_has_expired(
+    workflows: WorkflowStore,
+) -> None:
+    first = await _asked(workflows)
+    assert first.approval is not None
+    new = workflow(REQUEST, at=later(5))
+    after, effects = advance(new, Analyzed(analyzed(new, "ask"), AT), RULES)
+    assert await workflows.accept(after, effects, join_at=AT) == first
+    assert await workflows.accept(after, effects, join_at=first.approval.expires_at) is None
+    assert await workflows.accept(after, effects, join_at=AT) == after
 
 
 async def test_what_was_denied_or_needed_no_approval_or_has_a_key_is_not_found(

@@ -135,8 +135,10 @@ class LiveWorkflows(LiveWorkflowStore):
         return after
 
     @override
-    async def accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
-        stored = await self._store.accept(workflow, effects)
+    async def accept(
+        self, workflow: Workflow, effects: Sequence[Message], join_at: datetime | None = None
+    ) -> Workflow | None:
+        stored = await self._store.accept(workflow, effects, join_at)
         known = stored and self._known.get((stored.scope, stored.workflow_id))
         return known.workflow if known else stored
 

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID, uuid4
-from weakref import WeakValueDictionary
 
 from opentelemetry import propagate, trace
 
@@ -37,17 +36,6 @@ class Executed(NamedTuple):
     joined: bool = False
 
 
-class Joining:
-    """One at a time among calls that may join each other, in this process."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[tuple[Scope, str], asyncio.Lock] = WeakValueDictionary()
-
-    def of(self, scope: Scope, call_digest: str) -> asyncio.Lock:
-        """Return the lock of the calls with this digest."""
-        return self._locks.setdefault((scope, call_digest), asyncio.Lock())
-
-
 @dataclass(frozen=True)
 class ProgramExecution:
     """Executes programs as workflows. `policy_of` returns a scope's present policy;
@@ -64,7 +52,6 @@ class ProgramExecution:
     require_ready: Callable[[], Awaitable[None]]
     progress: ProgressReports
     withdrawals: Withdrawals
-    joining: Joining = field(default_factory=Joining)
 
     async def execute(
         self,
@@ -167,14 +154,10 @@ class ProgramExecution:
         if known is not None:
             return Executed(known)
         step = await self.first_step.of(new)
-        digest = step[0].call_digest
-        if fresh or digest is None or not may_join(step[0]):
+        if fresh or not may_join(step[0]):
             return Executed(await self.workflows.accept(step))
-        async with self.joining.of(new.scope, digest):
-            earlier = await self.workflows.joinable(new.scope, digest, self.now())
-            if earlier is not None:
-                return Executed(earlier, joined=True)
-            return Executed(await self.workflows.accept(step))
+        stored = await self.workflows.accept(step, join_at=self.now())
+        return Executed(stored, joined=stored.workflow_id != new.workflow_id)
 
     async def _until(self, joined: Workflow, side: CallerSide, deadline: float) -> Executed:
         """Wait for a workflow that another call began."""

@@ -55,11 +55,16 @@ class WorkflowService:
         """Apply an event under this gateway's rules; pure."""
         return advance(workflow, event, self.rules)
 
-    async def accept(self, first: Step) -> Workflow:
+    async def accept(self, first: Step, join_at: datetime | None = None) -> Workflow:
         """Accept a new workflow after its first step; where its key is taken, return the workflow
-        that has it. Where its run begins at once, the bus accepts it, if it can; else the store
-        does, and what follows is published. Raises StorageUnavailable."""
+        that has it, and with `join_at`, where the same call has a workflow that may be joined at
+        this time, that one. Where its run begins at once, the bus accepts it, if it can; else the
+        store does, and what follows is published. Raises StorageUnavailable."""
         workflow, effects = first
+        if join_at is not None and workflow.call_digest is not None:
+            earlier = await self.joinable(workflow.scope, workflow.call_digest, join_at)
+            if earlier is not None:
+                return earlier
         acceptance = acceptance_of(workflow, effects)
         if acceptance is not None:
             effects = (acceptance,)  # should the bus have it nevertheless, it has it once
@@ -71,7 +76,7 @@ class WorkflowService:
                 if known is None:
                     self.runs.put(workflow)
                 return known or workflow
-        stored = await self.store.accept(workflow, effects)
+        stored = await self.store.accept(workflow, effects, join_at)
         if stored is not None:
             return stored
         await self._follow_up(workflow, effects)

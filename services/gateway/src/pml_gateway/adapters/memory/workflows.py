@@ -10,6 +10,7 @@ from pml_common.contracts.base import Event, Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of, summary_of
+from pml_gateway.domain.workflow.joining import is_joinable
 from pml_gateway.domain.workflow.workflow import Step, Workflow, run_ended
 from pml_gateway.ports import Outbox, Outgoing, Taken, WorkflowStore
 
@@ -46,7 +47,13 @@ class MemoryWorkflowStore(WorkflowStore):
         self._handled: dict[tuple[UUID, str], Sequence[Message]] = {}
 
     @override
-    async def accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
+    async def accept(
+        self, workflow: Workflow, effects: Sequence[Message], join_at: datetime | None = None
+    ) -> Workflow | None:
+        if join_at is not None and workflow.call_digest is not None:
+            earlier = await self.joinable(workflow.scope, workflow.call_digest)
+            if earlier is not None and is_joinable(earlier, join_at):
+                return earlier
         known = self.kept.setdefault((workflow.scope, workflow.workflow_id), workflow)
         if known is not workflow:
             return known

@@ -30,6 +30,7 @@ from pml_gateway.adapters.postgres.rows import (
 )
 from pml_gateway.adapters.workflow_cache import CachedWorkflow, WorkflowCache
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of
+from pml_gateway.domain.workflow.joining import is_joinable
 from pml_gateway.domain.workflow.workflow import Approval, Step, Workflow, run_ended
 from pml_gateway.ports import Taken, WorkflowStore
 
@@ -53,26 +54,57 @@ class PostgresWorkflowStore(WorkflowStore):
         self._cache = WorkflowCache()
 
     @override
-    async def accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
-        return await with_deadline(self._accept(workflow, effects), self._patience_s)
+    async def accept(
+        self, workflow: Workflow, effects: Sequence[Message], join_at: datetime | None = None
+    ) -> Workflow | None:
+        digest = workflow.call_digest
+        if join_at is None or digest is None:
+            accepting = self._accept(workflow, effects)
+        else:
+            accepting = self._join_or_accept(workflow, effects, digest, join_at)
+        return await with_deadline(accepting, self._patience_s)
 
     async def _accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
-        key, asked = scope_columns(workflow.scope), workflow.approval
         async with connection(self._pool) as conn:
-            stored = await conn.fetchval(
-                _SQL["accept-workflow"],
-                *_columns_of_new(workflow),
-                asked.requested_at if asked else None,
-                asked.expires_at if asked else None,
-                [message.message_id for message in effects],
-                [catalog.type_of(message).name for message in effects],
-                [message.model_dump_json() for message in effects],
-                self._head_start,
-            )
-            if stored is not None:
-                self._cache.put(workflow, 0)
-                return None
-            row = await conn.fetchrow(_SQL["get-workflow-by-key"], *key, workflow.idempotency_key)
+            known = await self._accept_on(conn, workflow, effects)
+        return self._accepted(workflow, known)
+
+    async def _join_or_accept(
+        self, workflow: Workflow, effects: Sequence[Message], call_digest: str, at: datetime
+    ) -> Workflow | None:
+        """Look and accept in one transaction, under a lock of the call."""
+        key = scope_columns(workflow.scope)
+        async with transaction(self._pool) as conn:
+            await conn.execute(_SQL["lock-call"], *key, call_digest)
+            row = await conn.fetchrow(_SQL["find-joinable"], *key, call_digest)
+            earlier = None if row is None else workflow_now(row)
+            if earlier is not None and is_joinable(earlier, at):
+                return earlier
+            known = await self._accept_on(conn, workflow, effects)
+        return self._accepted(workflow, known)
+
+    def _accepted(self, workflow: Workflow, known: Workflow | None) -> Workflow | None:
+        if known is None:
+            self._cache.put(workflow, 0)
+        return known
+
+    async def _accept_on(
+        self, conn: Connection, workflow: Workflow, effects: Sequence[Message]
+    ) -> Workflow | None:
+        key, asked = scope_columns(workflow.scope), workflow.approval
+        stored = await conn.fetchval(
+            _SQL["accept-workflow"],
+            *_columns_of_new(workflow),
+            asked.requested_at if asked else None,
+            asked.expires_at if asked else None,
+            [message.message_id for message in effects],
+            [catalog.type_of(message).name for message in effects],
+            [message.model_dump_json() for message in effects],
+            self._head_start,
+        )
+        if stored is not None:
+            return None
+        row = await conn.fetchrow(_SQL["get-workflow-by-key"], *key, workflow.idempotency_key)
         if row is None:
             raise LookupError(f"workflow {workflow.workflow_id} is neither new nor known")
         return workflow_now(row)

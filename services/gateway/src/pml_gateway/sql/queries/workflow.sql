@@ -53,6 +53,10 @@ SELECT *
 FROM workflow_now
 WHERE org = $1 AND project = $2 AND idempotency_key = $3
 
+-- name: lock-call
+-- One at a time, until the transaction ends, among equal calls.
+SELECT pg_advisory_xact_lock(hashtextextended($1 || '.' || $2 || '/' || $3, 0))
+
 -- name: find-joinable
 -- The latest workflow of a call that a person was asked about and whose result is not delivered.
 SELECT *

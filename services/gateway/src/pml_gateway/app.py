@@ -21,7 +21,6 @@ from pml_common.http_server import HttpServer, inherited, serve_http
 from pml_common.service import RunningService
 from pml_common.storage.schema import open_schema, storage_check
 from pml_gateway.adapters.bus.client_sessions import BusClientSessions
-from pml_gateway.adapters.bus.replicas import BusReplicas
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
@@ -153,6 +152,8 @@ async def register_handlers(parts: Parts) -> None:
         wants=notifier.is_awaited,
     )
     await bus.listen(catalog.CANCEL_RUN, runs.on_end, wants=runs.is_known)
+    elsewhere = parts.elsewhere
+    await bus.listen(catalog.WORKFLOW_AWAITED, elsewhere.on_workflow_awaited, wants=elsewhere.wants)
     await bus.listen(catalog.TOOLS_LISTED, parts.acceptance.on_tools_listed)
     await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool)
     await bus.serve(catalog.ASK_OUTCOME, partial(on_ask_outcome, workflows=parts.workflows))
@@ -294,7 +295,7 @@ def mcp_endpoint(parts: Parts) -> McpEndpoint:
             parts.bus.now,
             SessionLimits(settings.gateway_session_ttl_s, settings.gateway_max_sessions),
         ),
-        replicas=BusReplicas(parts.bus),
+        replicas=parts.replicas,
         now=parts.bus.now,
         version=version("pml-gateway"),
         states=RequestStates(_state_secret(parts), parts.bus.now),

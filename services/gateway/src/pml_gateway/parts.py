@@ -15,6 +15,7 @@ from pml_common.signing import SigningKey
 from pml_gateway.adapters.bus.analyses import BusAnalyses
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
+from pml_gateway.adapters.bus.replicas import BusReplicas
 from pml_gateway.adapters.bus.results import BusResults
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.watch import BusWatch
@@ -26,6 +27,7 @@ from pml_gateway.adapters.stores import Stores
 from pml_gateway.application.admission import Admission
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
+from pml_gateway.application.callers_elsewhere import CallersElsewhere
 from pml_gateway.application.cancel import Cancellations, Withdrawals
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.decide import Decisions
@@ -71,6 +73,8 @@ class Parts:
     programs: ProgramExecution
     direct: DirectCalls
     withdrawals: Withdrawals
+    replicas: BusReplicas
+    elsewhere: CallersElsewhere
     use_cases: UseCases
     readiness: Readiness = field(default_factory=Readiness)
     streams: EventStreams = field(default_factory=EventStreams)
@@ -103,7 +107,9 @@ def assemble(
     analyses = BusAnalyses(bus, tools.find, max_age_s=settings.gateway_analysis_max_age_s)
     first = FirstStep(workflows, analyses, rulings)
     cancellations = Cancellations(workflows, now)
-    withdrawals = Withdrawals(cancellations)
+    replicas = BusReplicas(bus, instance)
+    elsewhere = CallersElsewhere(replicas, notifier, instance)
+    withdrawals = Withdrawals(cancellations, elsewhere)
     programs = ProgramExecution(
         workflows,
         first,
@@ -115,6 +121,7 @@ def assemble(
         ready,
         ProgressReports(bus.follow),
         withdrawals,
+        elsewhere,
     )
     calls = ToolCalls(tools, stores.ledger, instance, runs, policies.of, now)
     direct = DirectCalls(workflows, calls, bus.publish, now, ready, withdrawals)
@@ -139,6 +146,8 @@ def assemble(
         programs=programs,
         direct=direct,
         withdrawals=withdrawals,
+        replicas=replicas,
+        elsewhere=elsewhere,
         use_cases=_use_cases(
             settings,
             bus,
@@ -185,7 +194,8 @@ def _use_cases(
         settings.gateway_max_timeout_s,
     )
     default_timeout_s = settings.gateway_default_timeout_s
-    results = Results(workflows, timedelta(seconds=settings.gateway_result_ttl_s), now)
+    ttl = timedelta(seconds=settings.gateway_result_ttl_s)
+    results = Results(workflows, programs.elsewhere, ttl, now)
     decisions = Decisions(workflows, stores.workflows, tools, policy_of, now)
     elicitations = Elicitations(decisions, workflows, stores.elicitation, now)
     return UseCases(

@@ -272,6 +272,12 @@ class Replicas(Protocol):
         here."""
         ...
 
+    async def tell_awaited(
+        self, scope: Scope, workflow_id: UUID, what: Literal["joined", "leaving", "staying"]
+    ) -> None:
+        """Tell all that a caller here joins a workflow, leaves it, or stays (`WorkflowAwaited`)."""
+        ...
+
     async def tell_ended(self, session: ClientSession) -> None:
         """Tell all that a client has ended its session."""
         ...

@@ -7,7 +7,7 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts import ids
-from pml_common.contracts.executor import CancelRun, TraceRecorded
+from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.trace import ToolStart
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.ports import CallerSide
@@ -30,13 +30,6 @@ def _until(seconds: float) -> CallerSide:
 async def _running(w: World) -> UUID:
     await eventually(lambda: w.peers.runs)
     return w.peers.runs[-1].workflow_id
-
-
-def _cancelled(w: World) -> list[CancelRun]:
-    """The commands that end runs."""
-    messages = w.broker.streams["PML_EXECUTOR_CMD"].messages
-    found = [each.envelope for each in messages if ".cancel-run." in each.envelope.subject]
-    return [CancelRun.model_validate_json(each.data) for each in found]
 
 
 async def _withdraw(task: asyncio.Task[ExecuteResponse]) -> None:
@@ -82,8 +75,8 @@ async def test_a_withdrawn_call_stops_its_workflow() -> None:
         task = _execute(w, CallerSide(withdrawn=lambda: True))
         workflow_id = await _running(w)
         await _withdraw(task)
-        await eventually(lambda: _cancelled(w))
-        (told,) = _cancelled(w)
+        await eventually(lambda: w.cancelled())
+        (told,) = w.cancelled()
         assert (told.workflow_id, told.why) == (
             workflow_id,
             "mira cancelled it: the call was cancelled",
@@ -101,7 +94,7 @@ async def test_a_call_that_is_lost_stops_nothing() -> None:
             return (await w.workflow(workflow_id))["status"] == "success"
 
         await eventually(succeeded)
-        assert _cancelled(w) == []
+        assert w.cancelled() == []
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -119,10 +112,10 @@ async def test_a_workflow_goes_on_while_another_caller_waits_for_it(*, last: boo
         await waits.wait()
         await _withdraw(first)
         await w.parts.withdrawals.close()
-        assert _cancelled(w) == []
+        assert w.cancelled() == []
         if last:
             await _withdraw(second)
-            await eventually(lambda: _cancelled(w))
+            await eventually(lambda: w.cancelled())
         else:
             w.peers.release.set()
             assert (await second).status == "success"

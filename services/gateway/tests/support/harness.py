@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
+from pml_common.contracts.executor import CancelRun
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
@@ -168,6 +169,12 @@ class World:
         body = {"decision": decision, **more}
         path = f"/api/workflows/{workflow_id}/approval"
         return await self.http.post(path, json=body, headers=APPROVER)
+
+    def cancelled(self) -> list[CancelRun]:
+        """Return the commands that end runs."""
+        messages = self.broker.streams["PML_EXECUTOR_CMD"].messages
+        found = [each.envelope for each in messages if ".cancel-run." in each.envelope.subject]
+        return [CancelRun.model_validate_json(each.data) for each in found]
 
     async def workflow(self, workflow_id: object) -> Json:
         """Call GET /api/workflows/{id} and expect 200."""

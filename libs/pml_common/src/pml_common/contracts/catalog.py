@@ -211,6 +211,12 @@ SESSION_ENDED = MessageType(
     client_sessions.SessionEnded,
     "An MCP client ended its session.",
 )
+WORKFLOW_AWAITED = MessageType(
+    "gateway",
+    "workflow-awaited",
+    gateway.WorkflowAwaited,
+    "A caller joins a workflow, asks whether others wait for it, or does.",
+)
 EXECUTION_ANALYZED = MessageType(
     "analyzer",
     "execution-analyzed",
@@ -669,6 +675,7 @@ LISTENERS: tuple[tuple[Service, MessageType[Message]], ...] = (
     ("gateway", TOOLS_LISTED),
     ("gateway", CLIENT_MESSAGE),
     ("gateway", SESSION_ENDED),
+    ("gateway", WORKFLOW_AWAITED),
     ("analyzer", CATALOG_CHANGED),
     ("analyzer", CAPABILITY_CHANGED),
     ("registry", CAPABILITY_CHANGED),

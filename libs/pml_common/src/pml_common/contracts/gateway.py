@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, Field, JsonValue
 
 from pml_common.contracts import ids
-from pml_common.contracts.base import Contract, Event, Query
+from pml_common.contracts.base import Contract, Event, Query, Signal
 from pml_common.contracts.capability import CapabilityName, WholeTag
 from pml_common.contracts.decision import Decision, DryRun, Policy
 from pml_common.contracts.error import WorkflowError
@@ -119,6 +119,18 @@ class OutputsObserved(Event):
 
     server: str
     outputs: tuple[ObservedOutput, ...]
+
+
+class WorkflowAwaited(Signal):
+    """Gateways tell each other whether their callers wait for one workflow.
+
+    `joined`: a further caller waits for it at `gateway`; `leaving`: the last one there has
+    cancelled its call, and asks whether others wait; `staying`: one does, at `gateway`.
+    """
+
+    workflow_id: UUID
+    gateway: UUID
+    what: Literal["joined", "leaving", "staying"]
 
 
 class CallTool(Query):

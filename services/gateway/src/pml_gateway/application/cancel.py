@@ -9,6 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from pml_common.errors import Retryable
+from pml_gateway.application.callers_elsewhere import CallersElsewhere
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict, NotFound
@@ -64,12 +65,13 @@ class Cancellations:
 class Withdrawals:
     """Ends workflows whose callers have cancelled their calls, apart from those calls."""
 
-    def __init__(self, cancellations: Cancellations) -> None:
+    def __init__(self, cancellations: Cancellations, elsewhere: CallersElsewhere) -> None:
         self._cancellations = cancellations
+        self._elsewhere = elsewhere
         self._tasks: set[asyncio.Task[None]] = set()
 
     def withdraw(self, caller: Caller, workflow_id: UUID) -> None:
-        """Begin to end a workflow, unless another caller waits for it here."""
+        """Begin to end a workflow, unless another caller waits for it."""
         task = asyncio.create_task(self._end(caller, workflow_id), name=f"withdraw {workflow_id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -81,6 +83,8 @@ class Withdrawals:
     async def _end(self, caller: Caller, workflow_id: UUID) -> None:
         for delay_s in (*_WITHDRAW_AGAIN_S, None):
             if self._cancellations.workflows.is_awaited(caller.scope, workflow_id):
+                return
+            if await self._elsewhere.await_workflow(caller.scope, workflow_id):
                 return
             try:
                 await self._cancellations.cancel(caller, workflow_id, _WITHDRAWN)

@@ -15,6 +15,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.source import CapabilitySource
 from pml_common.telemetry import vocabulary
 from pml_gateway.application.admission import Admission
+from pml_gateway.application.callers_elsewhere import CallersElsewhere
 from pml_gateway.application.cancel import Withdrawals
 from pml_gateway.application.first_step import FirstStep
 from pml_gateway.application.progress import ProgressReports
@@ -52,6 +53,7 @@ class ProgramExecution:
     require_ready: Callable[[], Awaitable[None]]
     progress: ProgressReports
     withdrawals: Withdrawals
+    elsewhere: CallersElsewhere
 
     async def execute(
         self,
@@ -152,6 +154,7 @@ class ProgramExecution:
         new one after its first step."""
         known = None if is_new else await self.workflows.known(new.scope, new.workflow_id)
         if known is not None:
+            await self.elsewhere.join(new.scope, new.workflow_id)
             return Executed(known)
         step = await self.first_step.of(new)
         if fresh or not may_join(step[0]):
@@ -163,6 +166,7 @@ class ProgramExecution:
         """Wait for a workflow that another call began."""
         scope, workflow_id = joined.scope, joined.workflow_id
         with self.workflows.subscribe(scope, workflow_id) as waiter:
+            await self.elsewhere.join(scope, workflow_id)
             async with self.progress.of(side, scope, workflow_id) as reached:
                 known = await self.workflows.known(scope, workflow_id) or joined
                 await reached.begin(known)

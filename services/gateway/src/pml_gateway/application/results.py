@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pml_gateway.application.callers_elsewhere import CallersElsewhere
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import ResultUnavailable
@@ -16,12 +17,15 @@ class Results:
     """Results of workflows, and of their tasks for `ttl` after the end."""
 
     workflows: WorkflowService
+    elsewhere: CallersElsewhere
     ttl: timedelta
     now: Callable[[], datetime]
 
     async def get(self, caller: Caller, asked: GetTaskResult) -> ExecuteResponse:
         """Wait for a workflow, and build the response for its state or for one of its tasks. Raises
         ResultUnavailable, InvalidRequest and errors of storage."""
+        if asked.wait_s:
+            await self.elsewhere.join(caller.scope, asked.workflow_id)
         found = await self.workflows.wait_for_result(caller.scope, asked.workflow_id, asked.wait_s)
         if found is None:
             raise ResultUnavailable("unknown", f"no workflow {asked.workflow_id} in {caller.scope}")

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx2
 from mcp import Client
@@ -235,7 +235,7 @@ async def served(
         allowed=agent,
         callers=agent,
         sessions=Sessions(BusClientSessions(bus), bus.now, SessionLimits(sessions=4)),
-        replicas=BusReplicas(bus),
+        replicas=BusReplicas(bus, uuid4()),
         now=bus.now,
         stream_limits=StreamLimits(streams=2, beat_s=stream_beat_s),
         version="1",

@@ -81,6 +81,39 @@ def servers_check(
     raise typer.Exit(server_programs.check(Output(as_json=as_json), chosen, connect=connect))
 
 
+@servers.command("login")
+def servers_login(
+    name: str,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Its mcpServers file; default the stack's.")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option(help="Whether to open the URL in a browser; it is printed anyway.")
+    ] = True,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Log in at a server that wants it (OAuth), in a browser; the stack keeps the tokens."""
+    from pml_cli.commands import server_programs
+    from pml_cli.output import Output
+    from pml_local.folder import DataFolder, default_home
+
+    logins = DataFolder(home or default_home()).logins
+    chosen = file or _file_of(home)
+    server_programs.login(Output(as_json=as_json), chosen, name, logins, browser=browser)
+
+
+@servers.command("logout")
+def servers_logout(name: str, home: Home = None, as_json: AsJson = False) -> None:
+    """Delete the stack's tokens of a server; they may still be valid at its provider."""
+    from pml_cli.commands import server_entries
+    from pml_cli.output import Output
+    from pml_local.folder import DataFolder, default_home
+
+    logins = DataFolder(home or default_home()).logins
+    server_entries.logout(Output(as_json=as_json), logins, name)
+
+
 @servers.command("add")
 def servers_add(
     name: str,

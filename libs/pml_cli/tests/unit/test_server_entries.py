@@ -1,6 +1,7 @@
 """`pml servers add|remove|reload|check`: entries of the file, and its use by the gateway."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,65 @@ def test_a_check_of_a_file_that_is_none_is_an_error(
 ) -> None:
     assert pml(monkeypatch, "servers", "check") == 2
     assert "there is no file" in capsys.readouterr().err
+
+
+def _scripted(monkeypatch: pytest.MonkeyPatch, *events: dict[str, object]) -> list[list[str]]:
+    """Have the gateway's program print these events; return the arguments it gets."""
+    asked: list[list[str]] = []
+
+    def answers(words: list[str]) -> Iterator[dict[str, object]]:
+        asked.append(words)
+        yield from events
+
+    monkeypatch.setattr("pml_cli.commands.server_programs._answers", answers)
+    return asked
+
+
+def test_a_login_prints_the_url_opens_it_and_tells_the_outcome(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: Path
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    url = "https://as.example/authorize?client_id=c"
+    asked = _scripted(
+        monkeypatch,
+        {"event": "open", "url": url},
+        {"event": "done", "name": "box", "tools": 3},
+    )
+    assert pml(monkeypatch, "servers", "login", "Box") == 0
+    captured = capsys.readouterr()
+    assert url in captured.err
+    assert "logged in at box: 3 tools" in captured.out
+    assert asked == [["login", str(file), "Box", "--logins", str(file.parent / "logins")]]
+    assert opened == [url]
+    assert pml(monkeypatch, "servers", "login", "Box", "--no-browser", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["tools"] == 3
+    assert opened == [url]
+
+
+def test_a_login_that_fails_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: Path
+) -> None:
+    _scripted(monkeypatch, {"event": "failed", "message": "the login was refused: not you"})
+    assert pml(monkeypatch, "servers", "login", "box") == 1
+    assert "the login was refused: not you" in capsys.readouterr().err
+
+
+def test_the_program_is_the_gateways_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: Path
+) -> None:
+    file.write_text('{"mcpServers": {"box": {"command": "x"}}}')
+    assert pml(monkeypatch, "servers", "login", "box") == 1
+    assert "box is not reached over HTTP" in capsys.readouterr().err
+
+
+def test_a_logout_deletes_the_tokens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: Path
+) -> None:
+    kept = file.parent / "logins" / "my-box.json"
+    kept.parent.mkdir()
+    kept.write_text("{}")
+    assert pml(monkeypatch, "servers", "logout", "My Box") == 0
+    assert not kept.exists()
+    assert pml(monkeypatch, "servers", "logout", "My Box") == 2
+    assert "there is no login at 'My Box'" in capsys.readouterr().err

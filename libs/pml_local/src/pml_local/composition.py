@@ -20,6 +20,7 @@ from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_
 from pml_local.storage_watchdog import STORAGE_PROBE_INTERVAL
 
 MCP_SERVERS_VARIABLE = "PML_MCP_SERVERS"
+LOGINS_VARIABLE = "PML_GATEWAY_LOGINS"
 POLICY_VARIABLE = "PML_GATEWAY_POLICY_FILE"
 RUNS_VARIABLE = "PML_EXECUTOR_MAX_PROCESSES"
 IN_FLIGHT_VARIABLE = "PML_GATEWAY_MAX_IN_FLIGHT"
@@ -165,6 +166,7 @@ def _gateway_environment(
         **({IN_FLIGHT_VARIABLE: runs} if runs else {}),
         POLICY_VARIABLE: environment.get(POLICY_VARIABLE) or str(folder.policy),
         MCP_SERVERS_VARIABLE: str(servers),
+        LOGINS_VARIABLE: environment.get(LOGINS_VARIABLE) or str(folder.logins),
     }
 
 

@@ -9,6 +9,7 @@
 <home>/logs/         one log per part
 <home>/nats/         configuration and JetStream store
 <home>/postgres/     the cluster; a link to /var/lib/pml/<id> where Postgres has no access here
+<home>/logins/       tokens of logins at MCP servers; 0700
 <home>/mcp.json      the user's MCP servers, if any
 <home>/policy.json   the user's policy, if any
 ```
@@ -41,6 +42,7 @@ class DataFolder:
         self.nats = home / "nats"
         self.keys = home / "keys"
         self.sockets = home / "sockets"
+        self.logins = home / "logins"
         self.mcp_servers = home / "mcp.json"
         self.policy = home / "policy.json"
 

@@ -160,6 +160,13 @@ async def test_the_mcp_servers_are_those_named_else_those_of_the_home(tmp_path: 
     assert told["gateway"][variable] == str(tmp_path / "mine.json")
 
 
+async def test_the_gateway_knows_the_folder_of_logins(tmp_path: Path) -> None:
+    variable = "PML_GATEWAY_LOGINS"
+    told = await _environments(tmp_path, StackOptions(tmp_path))
+    assert _told(told, variable) == {"gateway"}
+    assert told["gateway"][variable] == str(tmp_path / "logins")
+
+
 async def test_the_policy_file_is_the_one_named_else_that_of_the_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

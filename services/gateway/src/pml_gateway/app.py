@@ -24,6 +24,7 @@ from pml_gateway.adapters.bus.client_sessions import BusClientSessions
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
+from pml_gateway.adapters.login_files import LoginFiles
 from pml_gateway.adapters.mcp_client.configured import configured_servers
 from pml_gateway.adapters.mcp_client.server_pool import OnTools
 from pml_gateway.adapters.policy_file import PolicyFile
@@ -90,7 +91,11 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
         stores = postgres_stores(pool, settings.gateway_storage_patience_s)
         quarantine = Quarantine(stores.accepted, settings.scope, bus.now)
         async with configured_servers(
-            settings.mcp_servers, settings.environment, on_tools, quarantine.admit
+            settings.mcp_servers,
+            settings.environment,
+            on_tools,
+            quarantine.admit,
+            None if settings.gateway_logins is None else LoginFiles(settings.gateway_logins),
         ) as (servers, configured):
             stubs = [StubTools()] if settings.gateway_stub_tools else []
             checks = {"postgres": storage_check(pool)}

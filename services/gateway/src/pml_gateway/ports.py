@@ -55,7 +55,8 @@ class ServerStatus:
     `circuit_fault` says why calls are refused while the `circuit` is not closed; `timeout_s` is the
     configured time limit of a call. `title` is its name in the configuration, where that is
     another; `excluded` counts the tools that the configuration leaves out. Once connected,
-    `protocol` is the agreed version of MCP, and `version` the server's own.
+    `protocol` is the agreed version of MCP, and `version` the server's own. A server that
+    `needs_login` is not tried again before one.
     """
 
     state: ServerState
@@ -75,6 +76,7 @@ class ServerStatus:
     transport: Transport | None = None
     protocol: str | None = None
     version: str | None = None
+    needs_login: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,36 @@ class ConfiguredServers(Protocol):
     async def reload(self) -> Reloaded:
         """Read the configuration again, and connect and disconnect accordingly; servers whose entry
         is the same stay connected. Raises Conflict where it cannot be read: nothing changes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Login:
+    """The outcome of a login at the authorization server of an MCP server, for its `url` alone:
+    tokens, `expires_at` in seconds since the epoch, the registered client, and the metadata of the
+    authorization server and of the MCP server, as they were answered."""
+
+    url: str
+    tokens: JsonObject = field(repr=False)
+    client: JsonObject = field(repr=False)
+    expires_at: float | None = None
+    authorization_server: JsonObject | None = None
+    resource: JsonObject | None = None
+
+
+class Logins(Protocol):
+    """Stores the login at each MCP server, by its name."""
+
+    async def find(self, server: str) -> Login | None:
+        """Return the login at a server; None where there is none that can be read."""
+        ...
+
+    async def keep(self, server: str, login: Login) -> None:
+        """Store a login in place of the former one. Raises OSError."""
+        ...
+
+    async def forget(self, server: str) -> None:
+        """Delete the login at a server. Idempotent."""
         ...
 
 

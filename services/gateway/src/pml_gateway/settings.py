@@ -56,6 +56,10 @@ class GatewaySettings(StorageSettings):
         "allowed by default, and * is refused: any page could run programs.",
     )
     mcp_servers: Path | None = None
+    gateway_logins: Path | None = Field(
+        default=None,
+        description="Folder of the logins at MCP servers; without it, none can be made.",
+    )
 
     gateway_org: ScopeToken = "local"
     gateway_project: ScopeToken = "default"

@@ -11,6 +11,7 @@ from pml_common.contracts.server_names import safe_name
 from pml_gateway.domain.servers.references import Surroundings
 from pml_gateway.domain.servers.server_config import (
     HttpServer,
+    OAuthClient,
     ServerConfig,
     StdioServer,
     child_environment,
@@ -255,3 +256,55 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 )
 def test_any_entry_is_read_or_refused_by_name(entry: object) -> None:
     assert all(fault.startswith("mcpServers.s") for fault in _faults(_file(s=entry)))
+
+
+def _oauth(**entry: object) -> HttpServer:
+    server = _servers(_file(s={"url": "http://y", **entry}))["s"]
+    assert isinstance(server, HttpServer)
+    return server
+
+
+def test_a_client_for_logins_is_read_in_the_forms_of_other_clients() -> None:
+    found = _oauth(
+        oauth={
+            "clientId": "c",
+            "clientSecret": "hush",
+            "scopes": ["a", "b"],
+            "callbackPort": 8123,
+            "clientMetadataUrl": "https://pml.example/client.json",
+            "audience": "ignored",
+        }
+    )
+    assert found.oauth == OAuthClient(
+        client_id="c",
+        client_secret="hush",
+        scope="a b",
+        callback_port=8123,
+        client_metadata_url="https://pml.example/client.json",
+    )
+    assert "hush" not in repr(found)
+    assert _oauth(oauth={"scope": "a b"}).oauth == OAuthClient(scope="a b")
+
+
+def test_a_token_of_the_entry_goes_before_a_login() -> None:
+    assert _oauth().logs_in
+    assert _oauth(oauth=True).logs_in
+    assert not _oauth(oauth=False).logs_in
+    assert not _oauth(headers={"authorization": "Basic x"}).logs_in
+    own = _oauth(headers={"X": "1"}, oauth={"token": "t"})
+    assert own.sent_headers == {"X": "1", "Authorization": "Bearer t"}
+    assert not own.logs_in
+
+
+@pytest.mark.parametrize(
+    ("oauth", "fault"),
+    [
+        ("yes", "oauth: Input should be a valid dictionary"),
+        ({"clientMetadataUrl": "http://x/y"}, "oauth.clientMetadataUrl: Value error, must be an"),
+        ({"clientMetadataUrl": "https://x/"}, "oauth.clientMetadataUrl: Value error, must be an"),
+        ({"callbackPort": 0}, "oauth.callbackPort: Input should be greater"),
+    ],
+)
+def test_a_client_with_a_fault_is_told_with_its_field(oauth: object, fault: str) -> None:
+    (told,) = _faults(_file(s={"url": "http://y", "oauth": oauth}))
+    assert told.startswith(f"mcpServers.s.{fault}")

@@ -74,6 +74,18 @@ def remove(out: Output, file: Path, name: str) -> None:
     )
 
 
+def logout(out: Output, logins: Path, name: str) -> None:
+    """Delete the tokens of the server of this name or title. Raises CommandError."""
+    safe = safe_name(name)
+    file = logins / f"{safe}.json"
+    if not file.exists():
+        raise CommandError(f"there is no login at {name!r} in {logins}", USAGE)
+    file.unlink()
+    out.show(
+        {"name": safe}, f"logged out of {escape(safe)}; it needs a new login when it reconnects"
+    )
+
+
 def _ask_for_trust(name: str) -> bool:
     if not sys.stdin.isatty():
         raise CommandError(f"choose --trust-hints or --no-trust-hints for {name!r}", USAGE)

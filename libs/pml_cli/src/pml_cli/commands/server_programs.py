@@ -4,6 +4,7 @@ JSON."""
 import json
 import subprocess
 import sys
+import webbrowser
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import cast
@@ -38,6 +39,24 @@ def check(out: Output, file: Path, *, connect: bool) -> int:
         table.add_row(*map(escape, texts))
     out.show(found, table if entries else "no entries")
     return FAILED if any(one["faults"] or one.get("error") for one in entries) else 0
+
+
+def login(out: Output, file: Path, name: str, logins: Path, *, browser: bool) -> None:
+    """Log in at a server of an `mcpServers` file; show the URL, and open it with `browser`. Raises
+    CommandError."""
+    for event in _answers(["login", str(file), name, "--logins", str(logins)]):
+        match event["event"]:
+            case "open":
+                url = str(event["url"])
+                out.note(f"log in at {name} in a browser on this machine:")
+                out.notes.print(url, soft_wrap=True, markup=False, highlight=False)
+                if browser and not out.as_json:
+                    webbrowser.open(url)
+            case "done":
+                shown = f"logged in at {escape(str(event['name']))}: {event['tools']} tools"
+                out.show(event, f"{shown}. A running stack connects it now.")
+            case _:
+                raise CommandError(str(event["message"]))
 
 
 def _state(one: Json) -> str:

@@ -17,6 +17,7 @@ from pml_gateway.adapters.mcp_client.server_pool import Limits, ServerPool
 from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
 from pml_gateway.application.quarantine import Quarantine
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
+from pml_gateway.ports import Logins
 from pml_local.ports import free_port
 from services.gateway.tests.support.builders import AT, SCOPE
 
@@ -95,6 +96,7 @@ async def connected(
     environment: Mapping[str, str] | None = None,
     on_tools: Listener | None = None,
     quarantine: Quarantine | None = None,
+    logins: Logins | None = None,
 ) -> AsyncGenerator[ServerPool]:
     """Connect to servers; all of them are ready or failed on entry."""
     admit = (quarantine or Quarantine(MemoryAcceptedTools(), SCOPE, lambda: AT)).admit
@@ -104,6 +106,7 @@ async def connected(
         limits=limits,
         on_tools=on_tools or Listener(),
         admit=admit,
+        logins=logins,
     )
     await pool.start()
     try:

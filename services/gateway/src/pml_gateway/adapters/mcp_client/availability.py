@@ -4,15 +4,19 @@ import asyncio
 import logging
 import math
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from pml_gateway.adapters.mcp_client.connection import Limits
 from pml_gateway.adapters.mcp_client.errors import NotConnected
 from pml_gateway.ports import ServerState
 
 log = logging.getLogger(__name__)
+
+_LOOK_EVERY_S: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Availability:
         self._away_since = time.monotonic()
         self._failed_attempts = 0
         self._closed = False
+        self.parked = False
+        self._asked = asyncio.Event()
 
     async def settled(self) -> None:
         """Wait until no attempt to connect is under way."""
@@ -46,6 +52,7 @@ class Availability:
 
     def set_ready(self) -> None:
         """Record that the server can be called."""
+        self.parked = False
         self._change("ready", None)
 
     def set_lost(self, reason: str | None) -> None:
@@ -67,6 +74,7 @@ class Availability:
     def retry(self) -> None:
         """Have the server tried at once."""
         self._wanted.set()
+        self._asked.set()
 
     def demand(self) -> Demand:
         """Return the demand of a call that needs the server from now on."""
@@ -82,6 +90,22 @@ class Availability:
         with suppress(TimeoutError):
             async with asyncio.timeout(None if math.isinf(left) else left):
                 await self._changed.wait()
+
+    def park(self, reason: str) -> None:
+        """Record that the server is not tried again until somebody does something about it."""
+        self.parked = True
+        self._asked.clear()
+        self._change("failed", reason)
+
+    async def unparked(self, changed: Callable[[], Awaitable[bool]]) -> None:
+        """Wait until it is to be tried again: when asked, or once what it waits for has `changed`,
+        as is looked every two seconds."""
+        while not self._asked.is_set() and not await changed():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY_S):
+                    await self._asked.wait()
+        self._wanted.clear()
+        self._change("connecting", None)
 
     async def pause(self, failures: int) -> None:
         """Wait before the next attempt to connect; shortly if a call needs the server."""
@@ -102,6 +126,8 @@ class Availability:
     def _patience_s(self, demand: Demand) -> float:
         if self.state != "failed":
             return math.inf
+        if self.parked:
+            return 0.0
         coming_back = self._limits.absence_s - self._away_s
         if self._failed_attempts > demand.failed_attempts:
             return coming_back

@@ -15,7 +15,7 @@ from pml_gateway.adapters.mcp_client.server_pool import ServerPool, admit_all
 from pml_gateway.adapters.servers_file import read_file
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.servers.servers_file import ServersInvalid
-from pml_gateway.ports import ConfiguredServers, Reloaded
+from pml_gateway.ports import ConfiguredServers, Logins, Reloaded
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +54,12 @@ async def configured_servers(
     environment: Mapping[str, str],
     on_tools: OnTools,
     admit: Admit = admit_all,
+    logins: Logins | None = None,
 ) -> AsyncGenerator[tuple[ServerPool, ServersFile]]:
     """The servers of an `mcpServers` file, not started yet, disconnected when the context exits;
     none without a file. Entries with faults are set aside. Raises CannotStart for a file that
     cannot be read at all."""
-    pool = ServerPool(environment=environment, on_tools=on_tools, admit=admit)
+    pool = ServerPool(environment=environment, on_tools=on_tools, admit=admit, logins=logins)
     try:
         entries = await asyncio.to_thread(read_file, file, environment)
     except ServersInvalid as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 
 import anyio
+import httpx2
 from mcp import Client, Implementation, MCPError
 from mcp.client import IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
@@ -75,6 +76,7 @@ class UpstreamConnection:
         environment: Mapping[str, str],
         limits: Limits,
         admit: Admit,
+        auth: httpx2.Auth | None = None,
     ) -> None:
         self.transport = TransportState()
         self.client: Client | None = None
@@ -99,7 +101,7 @@ class UpstreamConnection:
         self._calls = 0
         self._refusal = ""
         self._session = Client(
-            open_streams(name, server, environment, self.transport),
+            open_streams(name, server, environment, self.transport, auth),
             read_timeout_seconds=limits.connect_timeout_s,
             message_handler=self._on_message,
             client_info=Implementation(name="pml-gateway", version=version("pml-gateway")),

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_gateway.adapters.mcp_client.http_client import NO_RESULT, NOT_SENT
+from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig
 
 EFFECT_UNKNOWN: Final = "and it is unknown whether it took effect"
 
@@ -34,6 +35,13 @@ def not_connected(server: str, reason: str) -> str:
         f"MCP server {server!r} is not connected: {reason}. Nothing was called. "
         "The gateway keeps trying; check that the server runs and that its entry is right"
     )
+
+
+def needs_login_at(name: str, server: ServerConfig) -> str:
+    """Explain that a server answered 401, and what to do."""
+    if isinstance(server, HttpServer) and server.logs_in:
+        return f"needs login: pml servers login {name}"
+    return "it refuses the token of its entry (HTTP 401): change it, then `pml servers reload`"
 
 
 def excluded(server: str, tool: str) -> str:

@@ -9,6 +9,7 @@ import httpx2
 from mcp_types import CONNECTION_CLOSED
 
 from pml_common.contracts.tool import JsonObject
+from pml_gateway.adapters.mcp_client.oauth import NeedsLogin
 from pml_gateway.adapters.mcp_client.transport_state import TransportState
 
 NOT_SENT = "pml/not-sent"
@@ -46,9 +47,12 @@ class IsolatingHttpClient(httpx2.AsyncClient):
     answered_in_body = True
     """Whether the response to a call carries its result."""
 
-    def __init__(self, state: TransportState, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, state: TransportState, headers: Mapping[str, str], auth: httpx2.Auth | None = None
+    ) -> None:
         super().__init__(
             headers=headers,
+            auth=auth,
             # Every call has its own deadline, so reading needs none.
             timeout=httpx2.Timeout(_HTTP_CONNECT_S, read=None),
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=_HTTP_IDLE_S),
@@ -60,14 +64,30 @@ class IsolatingHttpClient(httpx2.AsyncClient):
             response = await super().send(request, **options)
             if response.headers.get("content-type", "").lower().startswith("application/json"):
                 response = await _read(response, request)
-        except _TooLarge as error:
-            return self._failed(request, str(error), None, None)
-        except _NEVER_SENT as error:
-            return self._failed(
-                request, f"cannot connect to {_shown(request.url)}", error, NOT_SENT
-            )
-        except httpx2.TransportError as error:
-            return self._failed(request, "the connection broke", error, None)
+        except (_TooLarge, NeedsLogin, httpx2.TransportError, httpx2.HTTPStatusError) as error:
+            return self._unsent(request, error)
+        return await self._checked(request, response)
+
+    def _unsent(self, request: httpx2.Request, error: Exception) -> httpx2.Response:
+        """Return the response in place of the one that there is not."""
+        match error:
+            case NeedsLogin():
+                return self._unauthorised(request)
+            case _TooLarge():
+                return self._failed(request, str(error), None, None)
+            case httpx2.HTTPStatusError():
+                return self._failed(request, "no new token could be had", error, NOT_SENT)
+            case _ if isinstance(error, _NEVER_SENT):
+                what = f"cannot connect to {_shown(request.url)}"
+                return self._failed(request, what, error, NOT_SENT)
+            case _:
+                return self._failed(request, "the connection broke", error, None)
+
+    async def _checked(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """Return a response, or one in its place where it carries no result."""
+        if response.status_code == HTTPStatus.UNAUTHORIZED:
+            await response.aclose()
+            return self._unauthorised(request)
         if response.status_code == HTTPStatus.NOT_FOUND and _SESSION_HEADER in request.headers:
             await response.aclose()
             return self._failed(request, "the server no longer knows our session", None, NOT_SENT)
@@ -80,6 +100,10 @@ class IsolatingHttpClient(httpx2.AsyncClient):
             await response.aclose()
             return self._failed(request, fault, None, NO_RESULT)
         return response
+
+    def _unauthorised(self, request: httpx2.Request) -> httpx2.Response:
+        self._observed.needs_login = True
+        return self._failed(request, "the server answered HTTP 401 Unauthorized", None, NOT_SENT)
 
     def _failed(
         self, request: httpx2.Request, what: str, why: Exception | None, data: str | None

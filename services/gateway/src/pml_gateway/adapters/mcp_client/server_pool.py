@@ -19,7 +19,7 @@ from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.servers_file import ServerEntry, servers_in
 from pml_gateway.domain.tool_calls.repeatable import NotSent
-from pml_gateway.ports import CallOrigin, Reloaded, ServerStatus, ToolServers
+from pml_gateway.ports import CallOrigin, Logins, Reloaded, ServerStatus, ToolServers
 
 __all__ = ["Admit", "Limits", "OnTools", "ServerPool", "admit_all"]
 
@@ -48,11 +48,13 @@ class ServerPool(ToolServers):
         limits: Limits | None = None,
         on_tools: OnTools = _ignore_tools,
         admit: Admit = admit_all,
+        logins: Logins | None = None,
     ) -> None:
         self._environment = environment
         self._limits = limits or Limits()
         self._on_tools = on_tools
         self._admit = admit
+        self._logins = logins
         self._withdrawals = Withdrawals(on_tools, admit)
         self._started = False
         self._applying = asyncio.Lock()
@@ -103,6 +105,7 @@ class ServerPool(ToolServers):
             on_tools=self._on_tools,
             admit=self._admit,
             title=None if title == name else title,
+            logins=self._logins,
         )
 
     def _set_faulty(self, entries: Collection[ServerEntry]) -> None:

@@ -31,14 +31,14 @@ _ENDED: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 @asynccontextmanager
 async def sse_streams(
-    server: HttpServer, state: TransportState
+    server: HttpServer, state: TransportState, auth: httpx2.Auth | None
 ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[_Inbound], WriteStream[SessionMessage]]]:
     """Open the stream of a server. A message that it does not take is answered with an error, which
     the SDK's client leaves unanswered."""
     inbound, received = anyio.create_memory_object_stream[_Inbound](math.inf)
 
     def client(*_: Any, **__: Any) -> httpx2.AsyncClient:
-        return _PostingClient(state, server, inbound)
+        return _PostingClient(state, server, auth, inbound)
 
     async with (
         inbound,
@@ -70,9 +70,10 @@ class _PostingClient(IsolatingHttpClient):
         self,
         state: TransportState,
         server: HttpServer,
+        auth: httpx2.Auth | None,
         inbound: MemoryObjectSendStream[_Inbound],
     ) -> None:
-        super().__init__(state, server.headers)
+        super().__init__(state, server.sent_headers, auth)
         self._inbound = inbound
 
     @override

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Self
 
+import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
@@ -26,8 +27,10 @@ async def open_streams(
     server: ServerConfig,
     environment: Mapping[str, str],
     state: TransportState,
+    auth: httpx2.Auth | None = None,
 ) -> AsyncGenerator[Streams]:
-    """Open streams to one server; its child process, if any, has ended when the context exits."""
+    """Open streams to one server, over HTTP with `auth`; its child process, if any, has ended when
+    the context exits."""
     if isinstance(server, StdioServer):
         async with stderr_log(name, state.note_output) as errlog, AsyncExitStack() as stack:
             child = child_streams(
@@ -42,11 +45,11 @@ async def open_streams(
             yield _ObservedStream(reads, state), writes
         return
     if server.type == "sse":
-        async with sse_streams(server, state) as (reads, writes):
+        async with sse_streams(server, state, auth) as (reads, writes):
             yield _ObservedStream(reads, state), writes
         return
     async with (
-        IsolatingHttpClient(state, server.headers) as http,
+        IsolatingHttpClient(state, server.sent_headers, auth) as http,
         streamable_http_client(
             server.url, http_client=http, max_sse_event_size=MAX_RESULT_BYTES
         ) as (reads, writes),

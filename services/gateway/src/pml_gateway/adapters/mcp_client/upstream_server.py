@@ -23,15 +23,18 @@ from pml_gateway.adapters.mcp_client.errors import (
     changed_meanwhile,
     describe,
     excluded,
+    needs_login_at,
     not_connected,
     outcome_of_error,
 )
+from pml_gateway.adapters.mcp_client.oauth import login_auth
 from pml_gateway.adapters.mcp_client.transport_state import TransportState
+from pml_gateway.adapters.memory.logins import MemoryLogins
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.tool_calls.repeatable import NotSent, repeatable
 from pml_gateway.domain.tool_calls.tool_result import outcome_of
-from pml_gateway.ports import ServerStatus, Transport
+from pml_gateway.ports import Login, Logins, ServerStatus, Transport
 
 log = logging.getLogger(__name__)
 
@@ -56,12 +59,15 @@ class UpstreamServer:
         on_tools: OnTools,
         admit: Admit,
         title: str | None = None,
+        logins: Logins | None = None,
     ) -> None:
         self.name = name
         self.config = server
         self._title = title
         self._server = server
         self._excluded = 0
+        self._logins = logins or MemoryLogins()
+        self._login: Login | None = None
         self._environment = environment
         self._limits = limits
         self._admit = admit
@@ -103,6 +109,7 @@ class UpstreamServer:
             transport=transport,
             protocol=protocol,
             version=version,
+            needs_login=self._availability.parked,
         )
 
     def start(self) -> None:
@@ -261,28 +268,39 @@ class UpstreamServer:
             async with anyio.create_task_group() as companions:
                 companions.start_soon(self._announcements.run)
                 while True:
-                    lasted_s, reason = await self._connect()
+                    lasted_s, reason, needs_login = await self._connect()
                     failures = 0 if lasted_s >= self._limits.stable_s else failures + 1
                     was_ready = lasted_s > 0
                     again_soon = was_ready and failures <= 1
+                    if needs_login:
+                        self._availability.park(needs_login_at(self.name, self._server))
+                        await self._availability.unparked(self._has_other_login)
+                        continue
                     self._availability.set_ended(reason, was_ready=was_ready, again_soon=again_soon)
                     await self._availability.pause(failures)
 
-    async def _connect(self) -> tuple[float, str]:
+    async def _has_other_login(self) -> bool:
+        """Whether there was a login since the last attempt to connect."""
+        return await self._logins.find(self.name) != self._login
+
+    async def _connect(self) -> tuple[float, str, bool]:
         """Run one connection, over HTTP with SSE where the server does without Streamable HTTP;
-        return the seconds it could be used, and why it ended."""
+        return the seconds it could be used, why it ended, and whether the server wants a login."""
         lasted_s, reason, transport = await self._run(self._server)
         if transport.refused is None or lasted_s or not isinstance(self._server, HttpServer):
-            return lasted_s, reason
+            return lasted_s, reason, transport.needs_login
         older = self._server.model_copy(update={"type": "sse"})
-        lasted_s, over_sse, _ = await self._run(older)
-        return lasted_s, over_sse if lasted_s else f"{reason}; over HTTP with SSE: {over_sse}"
+        lasted_s, over_sse, transport = await self._run(older)
+        whole = over_sse if lasted_s else f"{reason}; over HTTP with SSE: {over_sse}"
+        return lasted_s, whole, transport.needs_login
 
     async def _run(self, server: ServerConfig) -> tuple[float, str, TransportState]:
         """Run one connection from start to end; return the seconds it could be used, why it ended,
         and its transport."""
+        self._login = await self._logins.find(self.name)
+        auth = await login_auth(self.name, server, self._logins)
         connection = UpstreamConnection(
-            self.name, server, self._environment, self._limits, self._admit
+            self.name, server, self._environment, self._limits, self._admit, auth
         )
         ready_at = math.inf
 

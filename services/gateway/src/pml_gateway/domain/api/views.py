@@ -132,7 +132,7 @@ class ServerView(Contract):
     `half_open`, one at a time is made. `timeout_s` is the configured time limit of a call.
     `title` is its name in the configuration, where that is another than `name`; `excluded` counts
     the tools that the configuration leaves out; `protocol` is the agreed version of MCP, `version`
-    the server's own."""
+    the server's own. One that `needs_login` is not tried again before one."""
 
     name: str
     title: str | None = None
@@ -152,6 +152,7 @@ class ServerView(Contract):
     transport: Literal["stdio", "http", "sse"] | None = None
     protocol: str | None = None
     version: str | None = None
+    needs_login: bool = False
     quarantined: tuple[QuarantinedTool, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
 )
+from pydantic.alias_generators import to_camel
 
 from pml_gateway.domain.servers.tool_lists import ToolLists, as_tool_lists
 
@@ -78,6 +79,48 @@ def _transport(given: object) -> object:
     return "http" if plain in ("http", "streamablehttp") else given
 
 
+def _https_document(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not parts.hostname or parts.path in ("", "/"):
+        raise ValueError("must be an https:// URL with a path")
+    return url
+
+
+def _scopes(given: object) -> object:
+    return " ".join(map(str, cast(list[object], given))) if isinstance(given, list) else given
+
+
+class OAuthClient(BaseModel):
+    """Our client at the authorization server of an MCP server. Without `client_id` it is registered
+    by the login; `token` is sent as it is, in place of a login."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        hide_input_in_errors=True,
+        populate_by_name=True,
+        alias_generator=to_camel,
+    )
+
+    client_id: str | None = None
+    client_secret: Annotated[str | None, Field(repr=False)] = None
+    client_metadata_url: Annotated[str | None, AfterValidator(_https_document)] = None
+    callback_port: Annotated[int | None, Field(ge=1, le=65535)] = None
+    scope: Annotated[
+        str | None,
+        BeforeValidator(_scopes),
+        Field(validation_alias=AliasChoices("scope", "scopes")),
+    ] = None
+    token: Annotated[str | None, Field(repr=False)] = None
+
+
+def _oauth(given: object) -> object:
+    """Read `oauth` of an entry; false: the server is sent nothing but its headers."""
+    if given is False:
+        return None
+    return {} if given is True else given
+
+
 class _Entry(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="allow", hide_input_in_errors=True, populate_by_name=True
@@ -135,6 +178,19 @@ class HttpServer(_Entry):
     type: Annotated[Literal["http", "sse"], BeforeValidator(_transport)] = "http"
     url: Annotated[str, AfterValidator(_http_url)]
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    oauth: Annotated[OAuthClient | None, BeforeValidator(_oauth)] = OAuthClient()
+
+    @property
+    def sent_headers(self) -> dict[str, str]:
+        """The headers, with the token of `oauth`, if any."""
+        token = None if self.oauth is None else self.oauth.token
+        return self.headers | ({} if token is None else {"Authorization": f"Bearer {token}"})
+
+    @property
+    def logs_in(self) -> bool:
+        """Whether the tokens of a login are sent: not where the entry has a token of its own."""
+        named = {name.lower() for name in self.sent_headers}
+        return self.oauth is not None and "authorization" not in named
 
 
 ServerConfig = StdioServer | HttpServer

@@ -1,7 +1,6 @@
 """Check of an `mcpServers` file: each entry with its faults and, connected, its tools."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -15,12 +14,12 @@ _CONNECT_S: Final = 120.0
 """Longer than in the gateway: a first start downloads its program."""
 
 
-async def check(file: Path, environment: Mapping[str, str], *, connect: bool) -> str:
-    """Return a report as JSON: `{"file", "fault"}`, or `{"file", "entries"}`."""
+async def check(file: Path, environment: Mapping[str, str], *, connect: bool) -> JsonObject:
+    """Return a report: `{"file", "fault"}`, or `{"file", "entries"}`."""
     try:
         entries = await asyncio.to_thread(read_file, file, environment)
     except ServersInvalid as error:
-        return json.dumps({"file": str(file), "fault": str(error)})
+        return {"file": str(file), "fault": str(error)}
     reports = {entry.name: _report(entry) for entry in entries}
     if connect:
         for name, found in (await _connected(entries, environment)).items():
@@ -28,7 +27,7 @@ async def check(file: Path, environment: Mapping[str, str], *, connect: bool) ->
     # A disabled entry may have the name of another.
     off = [_report(entry) for entry in entries if entry.disabled]
     shown = [one for one in reports.values() if not one["disabled"]]
-    return json.dumps({"file": str(file), "entries": [*shown, *off]})
+    return {"file": str(file), "entries": [*shown, *off]}
 
 
 def _report(entry: ServerEntry) -> JsonObject:

@@ -67,6 +67,7 @@ def server_routes(
                 transport=status.transport,
                 protocol=status.protocol,
                 version=status.version,
+                needs_login=status.needs_login,
                 quarantined=acceptance.quarantine.reports(name),
             )
             for name, status in sorted(servers.status().items())

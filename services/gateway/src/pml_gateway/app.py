@@ -26,7 +26,8 @@ from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
 from pml_gateway.adapters.login_files import LoginFiles
 from pml_gateway.adapters.mcp_client.configured import configured_servers
-from pml_gateway.adapters.mcp_client.server_pool import OnTools
+from pml_gateway.adapters.mcp_client.server_pool import OnOffers, OnTools
+from pml_gateway.adapters.mcp_client.uri_templates import fits
 from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.postgres.liveness_lock import liveness_lock
 from pml_gateway.adapters.std.server import StdServers
@@ -38,7 +39,9 @@ from pml_gateway.application.admission import RELEASE_EVERY_S
 from pml_gateway.application.client_sessions import SessionLimits, Sessions
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.observed_outputs import ObservedOutputs
+from pml_gateway.application.pass_through import PassThrough
 from pml_gateway.application.quarantine import Acceptance, Quarantine
+from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.entrypoints.bus.on_ask_outcome import on_ask_outcome
 from pml_gateway.entrypoints.bus.on_call_ended import on_call_ended, on_calls_ended
@@ -54,6 +57,7 @@ from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.entrypoints.mcp.session_streams import StreamLimits
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
+from pml_gateway.ports import OfferingServers
 from pml_gateway.settings import GatewaySettings
 
 _UNSEEN_CHANGES = ("learned", "created", "aliased", "tagged", "labelled")
@@ -83,6 +87,12 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
         for listener in listeners:
             await listener(server, tools)
 
+    offer_listeners: list[OnOffers] = []
+
+    async def on_offers(before: Offers, now: Offers) -> None:
+        for listener in offer_listeners:
+            await listener(before, now)
+
     dsn, patience_s = settings.postgres_dsn, settings.start_patience_s
     async with (
         open_schema(dsn, "gateway", "pml_gateway", patience_s=patience_s) as pool,
@@ -96,6 +106,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             on_tools,
             quarantine.admit,
             None if settings.gateway_logins is None else LoginFiles(settings.gateway_logins),
+            on_offers,
         ) as (servers, configured):
             stubs = [StubTools()] if settings.gateway_stub_tools else []
             checks = {"postgres": storage_check(pool)}
@@ -110,7 +121,8 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             parts = assemble(
                 settings, bus, stores, tools, acceptance, configured, checks, instance, key
             )
-            endpoint = mcp_endpoint(parts)
+            endpoint = mcp_endpoint(parts, servers)
+            offer_listeners.append(endpoint.offers_changed)
             announcer = ToolAnnouncer(bus, settings.scope, bus.now, quarantine.reports)
             listeners += [announcer.announce, _change_publisher(endpoint)]
             await register_handlers(parts)
@@ -288,12 +300,13 @@ async def _delete_old(parts: Parts) -> None:
         pass
 
 
-def mcp_endpoint(parts: Parts) -> McpEndpoint:
-    """Build our MCP server."""
+def mcp_endpoint(parts: Parts, servers: OfferingServers) -> McpEndpoint:
+    """Build our MCP server, in front of what these servers offer."""
     settings = parts.settings
     return McpEndpoint(
         agent=parts.use_cases.agents,
         allowed=parts.use_cases.agents,
+        offers=PassThrough(servers, parts.policies.of, fits, settings.gateway_default_timeout_s),
         callers=_callers(settings),
         sessions=Sessions(
             BusClientSessions(parts.bus),

@@ -17,6 +17,7 @@ from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_local.ports import free_port
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.offering import StubOffers
 
 ALL_EVENTS = [
     "gateway.execution-requested",
@@ -42,7 +43,10 @@ async def streaming(w: World) -> AsyncGenerator[httpx2.AsyncClient]:
     port = free_port()
     async with (
         serve_http(
-            rest_api(w.parts, mcp_endpoint(w.parts)), "127.0.0.1", port, BoundedHttpProtocol
+            rest_api(w.parts, mcp_endpoint(w.parts, StubOffers())),
+            "127.0.0.1",
+            port,
+            BoundedHttpProtocol,
         ),
         httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20.0) as http,
     ):

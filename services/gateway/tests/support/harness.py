@@ -45,6 +45,7 @@ from pml_gateway.ports import (
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.support.builders import AT, KEY, READ, RULES, SCOPE, TERMS, WRITE
 from services.gateway.tests.support.fakes import FakeServices
+from services.gateway.tests.support.offering import StubOffers
 
 Json = dict[str, Any]
 APPROVER_KEY = "the key of the approver"
@@ -204,7 +205,7 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
     await register_handlers(parts)
     if peers_there:
         await peers.start()
-    async with client_of(rest_api(parts, mcp_endpoint(parts))) as http:
+    async with client_of(rest_api(parts, mcp_endpoint(parts, StubOffers()))) as http:
         try:
             yield World(parts, peers, servers, http, broker, store)
         finally:

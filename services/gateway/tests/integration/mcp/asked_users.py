@@ -28,6 +28,7 @@ from services.gateway.tests.support.harness import (
     World,
     world,
 )
+from services.gateway.tests.support.offering import StubOffers
 
 Answer = Callable[[], Awaitable[ElicitResult]]
 APPROVE = ElicitResult(action="accept", content={"decision": "approve"})
@@ -102,7 +103,7 @@ async def asked_as(principal: str, one: Asked) -> AsyncGenerator[Asked]:
 
 @asynccontextmanager
 async def _served(w: World) -> AsyncGenerator[Asked]:
-    endpoint, port = mcp_endpoint(w.parts), free_port()
+    endpoint, port = mcp_endpoint(w.parts, StubOffers()), free_port()
     app = Starlette(routes=[endpoint.route])
     async with serve_http(app, "127.0.0.1", port, BoundedHttpProtocol), endpoint.running():
         yield Asked(w, f"http://127.0.0.1:{port}/mcp")

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.dns import QueryRecords, RecordPage, RecordSummary
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
@@ -23,8 +24,10 @@ from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinitio
 from pml_common.http_server import serve_http
 from pml_gateway.adapters.bus.client_sessions import BusClientSessions
 from pml_gateway.adapters.bus.replicas import BusReplicas
+from pml_gateway.adapters.mcp_client.uri_templates import fits
 from pml_gateway.app import listen_to_replicas
 from pml_gateway.application.client_sessions import SessionLimits, Sessions
+from pml_gateway.application.pass_through import PassThrough
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.client_session import event_id
 from pml_gateway.domain.api.curation import CurateNames
@@ -36,6 +39,7 @@ from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.entrypoints.mcp.session_streams import StreamLimits
 from pml_gateway.ports import HERE, Caller, CallerSide
 from pml_local.ports import free_port
+from services.gateway.tests.support.offering import StubOffers
 
 SCOPE = Scope(org="acme", project="web")
 OUTPUT: JsonObject = {"type": "object", "required": ["content"]}
@@ -188,6 +192,7 @@ class StubAgent:
 @dataclass
 class ServedEndpoint:
     agent: StubAgent
+    offers: StubOffers
     endpoint: McpEndpoint
     url: str
     bus: MemoryBus
@@ -229,10 +234,11 @@ async def served(
     stream_beat_s: float = 15.0,
 ) -> AsyncGenerator[ServedEndpoint]:
     """Serve an endpoint on a free port of loopback; those with one `broker` are replicas."""
-    agent, bus = StubAgent(), MemoryBus(broker)
+    agent, offers, bus = StubAgent(), StubOffers(), MemoryBus(broker)
     endpoint = McpEndpoint(
         agent=agent,
         allowed=agent,
+        offers=PassThrough(offers, lambda _: Policy(), fits, 5.0),
         callers=agent,
         sessions=Sessions(BusClientSessions(bus), bus.now, SessionLimits(sessions=4)),
         replicas=BusReplicas(bus, uuid4()),
@@ -248,5 +254,5 @@ async def served(
     port = free_port()
     app = Starlette(routes=[endpoint.route])
     async with serve_http(app, "127.0.0.1", port, BoundedHttpProtocol), endpoint.running():
-        yield ServedEndpoint(agent, endpoint, f"http://127.0.0.1:{port}/mcp", bus)
+        yield ServedEndpoint(agent, offers, endpoint, f"http://127.0.0.1:{port}/mcp", bus)
     await bus.drain(1.0)

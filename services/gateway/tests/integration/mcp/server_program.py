@@ -20,14 +20,32 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.runner import serve_loop
 from mcp.server.sse import SseServerTransport
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.shared.subscriptions import ToolsListChanged
+from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 from mcp_types import (
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     CallToolRequestParams,
     CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Prompt,
+    PromptMessage,
+    PromptReference,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceLink,
+    ResourceTemplate,
     TextContent,
+    TextResourceContents,
     Tool,
     ToolAnnotations,
 )
@@ -59,6 +77,7 @@ class Program:
         self._odd = odd
         self._listings = 0
         self._echoes = ["echo"]
+        self._notes, self._prompts = ["first", "second"], ["greet"]
         self.changes = InMemorySubscriptionBus()
 
     async def list_tools(
@@ -95,6 +114,44 @@ class Program:
             raise MCPError(METHOD_NOT_FOUND, f"no tool {params.name}")
         return await run(ctx, args)
 
+    async def list_resources(
+        self, ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        """List the notes, one a page."""
+        notes = self._notes
+        at = int(params.cursor) if params is not None and params.cursor else 0
+        note = Resource(uri=f"note:///{notes[at]}", name=notes[at], title="A note")
+        further = str(at + 1) if at + 1 < len(notes) else None
+        return ListResourcesResult(resources=[note], next_cursor=further)
+
+    async def list_templates(
+        self, ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        listed = ResourceTemplate(uri_template="word://{word}", name="word")
+        return ListResourceTemplatesResult(resource_templates=[listed])
+
+    async def read_resource(
+        self, ctx: Context, params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        uri = str(params.uri)
+        if uri == "note:///lost":
+            raise MCPError(INVALID_PARAMS, "it is lost", {"uri": uri})
+        return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=f"read {uri}")])
+
+    async def list_prompts(
+        self, ctx: Context, params: PaginatedRequestParams | None
+    ) -> ListPromptsResult:
+        return ListPromptsResult(prompts=[Prompt(name=name) for name in self._prompts])
+
+    async def get_prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        said = TextContent(text=f"{params.name} {params.arguments}")
+        return GetPromptResult(messages=[PromptMessage(role="user", content=said)])
+
+    async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
+        ref, given = params.ref, params.argument.value
+        named = ref.name if isinstance(ref, PromptReference) else ref.uri
+        return CompleteResult(completion=Completion(values=[f"{named} {given}"]))
+
     def _description(self) -> str:
         """The description of `echo`: what the file `description` beside the log says, if any."""
         told = self._log.with_name("description")
@@ -109,7 +166,7 @@ class Program:
             self.freeze,
             self.variable,
         )
-        return {run.__name__: run for run in (*runs, self.grow, self.huge)}
+        return {run.__name__: run for run in (*runs, self.grow, self.huge, self.write, self.link)}
 
     def _note(self, line: str) -> None:
         with self._log.open("a") as file:
@@ -162,6 +219,21 @@ class Program:
             await ctx.session.send_tool_list_changed()
         return says("grown")
 
+    async def write(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        """Offer a note and a prompt more."""
+        self._notes.append(args["name"])
+        self._prompts.append(args["name"])
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            await self.changes.publish(ResourcesListChanged())
+            await self.changes.publish(PromptsListChanged())
+        else:
+            await ctx.session.send_resource_list_changed()
+            await ctx.session.send_prompt_list_changed()
+        return says("written")
+
+    async def link(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        return CallToolResult(content=[ResourceLink(uri=args["uri"], name="linked")])
+
 
 async def no_discovery(ctx: Context, call_next: CallNext) -> HandlerResult:
     if ctx.method == "server/discover":
@@ -170,7 +242,7 @@ async def no_discovery(ctx: Context, call_next: CallNext) -> HandlerResult:
 
 
 async def serve_stdio(server: Server[Any], legacy: bool) -> None:
-    options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+    options = server.create_initialization_options(NotificationOptions(True, True, True))
     async with stdio_server() as (reads, writes):
         if legacy:
             await serve_loop(server, reads, writes, lifespan_state={}, init_options=options)
@@ -184,6 +256,12 @@ def server_of(program: Program) -> Server[Any]:
         "for-tests",
         on_list_tools=program.list_tools,
         on_call_tool=program.call_tool,
+        on_list_resources=program.list_resources,
+        on_list_resource_templates=program.list_templates,
+        on_read_resource=program.read_resource,
+        on_list_prompts=program.list_prompts,
+        on_get_prompt=program.get_prompt,
+        on_completion=program.complete,
         on_subscriptions_listen=ListenHandler(program.changes),
     )
 

@@ -6,10 +6,14 @@ from collections.abc import Awaitable, Callable
 
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.mcp_client.connection import Limits
+from pml_gateway.domain.servers.offers import Offers
 
 log = logging.getLogger(__name__)
 
 OnTools = Callable[[str, tuple[ToolDefinition, ...]], Awaitable[None]]
+
+OnOffers = Callable[[Offers, Offers], Awaitable[None]]
+"""Gets what a server offered and offers now, where that is something else."""
 
 
 class Announcements:
@@ -43,3 +47,27 @@ class Announcements:
                 failures += 1
                 self._changed.set()
                 await asyncio.sleep(self._limits.retry_delay_s(failures))
+
+
+class OfferAnnouncements:
+    """Passes on what a server offers beside tools, where that changed."""
+
+    def __init__(self, on_offers: OnOffers) -> None:
+        self.offers = Offers()
+        self._on_offers = on_offers
+        self._changed = asyncio.Event()
+
+    def set(self, offers: Offers) -> None:
+        """Announce these, if they are others."""
+        self.offers = offers
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Announce what is set, until cancelled."""
+        announced = Offers()
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            before, announced = announced, self.offers
+            if announced != before:
+                await self._on_offers(before, announced)

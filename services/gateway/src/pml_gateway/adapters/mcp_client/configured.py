@@ -9,9 +9,9 @@ from pathlib import Path
 from typing_extensions import override
 
 from pml_common.service import CannotStart
-from pml_gateway.adapters.mcp_client.announcements import OnTools
+from pml_gateway.adapters.mcp_client.announcements import OnOffers, OnTools
 from pml_gateway.adapters.mcp_client.connection import Admit
-from pml_gateway.adapters.mcp_client.server_pool import ServerPool, admit_all
+from pml_gateway.adapters.mcp_client.server_pool import ServerPool, admit_all, ignore_offers
 from pml_gateway.adapters.servers_file import read_file
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.servers.servers_file import ServersInvalid
@@ -55,11 +55,18 @@ async def configured_servers(
     on_tools: OnTools,
     admit: Admit = admit_all,
     logins: Logins | None = None,
+    on_offers: OnOffers = ignore_offers,
 ) -> AsyncGenerator[tuple[ServerPool, ServersFile]]:
     """The servers of an `mcpServers` file, not started yet, disconnected when the context exits;
     none without a file. Entries with faults are set aside. Raises CannotStart for a file that
     cannot be read at all."""
-    pool = ServerPool(environment=environment, on_tools=on_tools, admit=admit, logins=logins)
+    pool = ServerPool(
+        environment=environment,
+        on_tools=on_tools,
+        on_offers=on_offers,
+        admit=admit,
+        logins=logins,
+    )
     try:
         entries = await asyncio.to_thread(read_file, file, environment)
     except ServersInvalid as error:

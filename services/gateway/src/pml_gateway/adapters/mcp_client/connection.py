@@ -12,16 +12,23 @@ import httpx2
 from mcp import Client, Implementation, MCPError
 from mcp.client import IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
-from mcp_types import ToolListChangedNotification
+from mcp.shared.subscriptions import ToolsListChanged
+from mcp_types import (
+    PromptListChangedNotification,
+    ResourceListChangedNotification,
+    ToolListChangedNotification,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.listings import set_aside_of
+from pml_gateway.adapters.mcp_client.offer_listings import list_offers
 from pml_gateway.adapters.mcp_client.transport import open_streams
 from pml_gateway.adapters.mcp_client.transport_state import TransportState
 from pml_gateway.domain.api.mcp_tools import definitions_of
 from pml_gateway.domain.servers.circuit import CircuitRules
+from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.servers.tool_meta import MetaKey, has_meta, unstable_keys
@@ -81,9 +88,9 @@ class UpstreamConnection:
         self.transport = TransportState()
         self.client: Client | None = None
         self.tools: tuple[ToolDefinition, ...] = ()
-        self.warnings: tuple[str, ...] = ()
         self.excluded = 0
         self.server_version: str | None = None
+        self.offers = Offers()
         self.end_reason = ""
         self._name = name
         self._limits = limits
@@ -94,7 +101,10 @@ class UpstreamConnection:
         self._declared: tuple[ToolDefinition, ...] = ()
         self._listed: Sequence[JsonObject] | None = None
         self._unstable: set[MetaKey] = set()
+        self._tool_warnings: tuple[str, ...] = ()
+        self._offer_warnings: tuple[str, ...] = ()
         self._listing_stale = anyio.Event()
+        self._offers_stale = anyio.Event()
         self._probe_wanted = anyio.Event()
         self._probed = anyio.Event()
         self._probed.set()
@@ -108,13 +118,22 @@ class UpstreamConnection:
             cache=None,
         )
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The items of the server's listings that are not used, and why."""
+        return (*self._tool_warnings, *self._offer_warnings)
+
     async def run(
-        self, on_ready: Callable[[], None], on_tools: Callable[[], None], on_end: Callable[[], None]
+        self,
+        on_ready: Callable[[], None],
+        on_tools: Callable[[], None],
+        on_offers: Callable[[], None],
+        on_end: Callable[[], None],
     ) -> None:
         """Connect and stay connected until either side ends it; raises what the SDK raises.
 
-        `client` can be used between `on_ready` and `on_end`; `on_tools` is called when `tools`
-        changed in between.
+        `client` can be used between `on_ready` and `on_end`; `on_tools` and `on_offers` are called
+        when `tools` or `offers` changed in between.
         """
         timeout = self._limits.connect_timeout_s
         with anyio.CancelScope(deadline=anyio.current_time() + timeout) as connecting:
@@ -122,11 +141,12 @@ class UpstreamConnection:
                 self.transport.version = client.protocol_version
                 self.server_version = client.server_info.version if client.server_info else None
                 await self._list_admitted(client)
+                await self._list_offers(client)
                 connecting.deadline = math.inf
                 self.client = client
                 on_ready()
                 try:
-                    await self._watch(client, on_tools)
+                    await self._watch(client, on_tools, on_offers)
                 finally:
                     self.client = None
                     on_end()
@@ -168,9 +188,12 @@ class UpstreamConnection:
         """Wait while a probe is under way."""
         await self._probed.wait()
 
-    async def _watch(self, client: Client, on_tools: Callable[[], None]) -> None:
+    async def _watch(
+        self, client: Client, on_tools: Callable[[], None], on_offers: Callable[[], None]
+    ) -> None:
         async with anyio.create_task_group() as watchers:
             watchers.start_soon(self._keep_tools_current, client, on_tools)
+            watchers.start_soon(self._keep_offers_current, client, on_offers)
             watchers.start_soon(self._probe_on_demand, client)
             if _can_subscribe(client):
                 watchers.start_soon(self._subscribe, client)
@@ -180,6 +203,21 @@ class UpstreamConnection:
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._listing_stale.set()
+        elif isinstance(message, ResourceListChangedNotification | PromptListChangedNotification):
+            self._offers_stale.set()
+
+    async def _keep_offers_current(self, client: Client, on_offers: Callable[[], None]) -> None:
+        while True:
+            await self._offers_stale.wait()
+            self._offers_stale = anyio.Event()
+            await self._list_offers(client)
+            on_offers()
+
+    async def _list_offers(self, client: Client) -> None:
+        warnings: list[str] = []
+        self.offers = await list_offers(self._name, client, warnings.append)
+        self._log_new(warnings)
+        self._offer_warnings = tuple(warnings)
 
     async def _keep_tools_current(self, client: Client, on_tools: Callable[[], None]) -> None:
         while True:
@@ -217,12 +255,18 @@ class UpstreamConnection:
         failures = 0
         while True:
             try:
-                async with client.listen(tools_list_changed=True) as changes:
+                async with client.listen(
+                    tools_list_changed=True,
+                    prompts_list_changed=True,
+                    resources_list_changed=True,
+                ) as changes:
                     if failures:
                         self._listing_stale.set()
+                        self._offers_stale.set()
                     failures = 0
-                    async for _ in changes:
-                        self._listing_stale.set()
+                    async for change in changes:
+                        stale = isinstance(change, ToolsListChanged)
+                        (self._listing_stale if stale else self._offers_stale).set()
             except (MCPError, SubscriptionLost, TimeoutError) as error:
                 log.debug("%s: no stream of changes: %s", self._name, error)
             failures += 1
@@ -260,16 +304,17 @@ class UpstreamConnection:
             f"its entry's lists of tools name {pattern!r}, which no tool matches"
             for pattern in self._lists.without_tool([tool.name for tool in tools])
         )
-        self._warn((*aside, *faults, *left_out, *unmatched))
+        warnings = (*aside, *faults, *left_out, *unmatched)
+        self._log_new(warnings)
+        self._tool_warnings = warnings
         offered = tuple(tool for tool in tools if self._lists.offers(tool.name))
         self.excluded = len(tools) - len(offered)
         return offered
 
-    def _warn(self, warnings: tuple[str, ...]) -> None:
+    def _log_new(self, warnings: Sequence[str]) -> None:
         for warning in warnings:
             if warning not in self.warnings:
                 log.warning("%s: %s", self._name, warning)
-        self.warnings = warnings
 
     async def _pages(self, client: Client) -> tuple[Sequence[JsonObject], Sequence[str]]:
         """Return all listed tools, and for each malformed one why it is set aside."""
@@ -291,6 +336,7 @@ class UpstreamConnection:
 
 
 def _can_subscribe(client: Client) -> bool:
-    tools = client.server_capabilities.tools
+    can = client.server_capabilities
+    lists = (can.tools, can.resources, can.prompts)
     modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
-    return modern and tools is not None and bool(tools.list_changed)
+    return modern and any(each is not None and each.list_changed for each in lists)

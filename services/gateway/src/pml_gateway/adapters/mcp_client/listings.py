@@ -1,4 +1,4 @@
-"""Listings of tools, checked one by one: the SDK refuses a listing for one malformed tool."""
+"""Listings, checked item by item: the SDK refuses a whole listing for one malformed item."""
 
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -15,48 +15,66 @@ from pydantic import JsonValue, ValidationError
 from pml_common.contracts.tool import JsonObject
 
 SET_ASIDE: Final = "pml/set-aside"
-"""Key in `_meta` of a listing: the malformed tools that were taken out of it, and why."""
+"""Key in `_meta` of a listing: the malformed items that were taken out of it, and why."""
+
+_METHODS: Final = {
+    "tools": "tools/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+    "prompts": "prompts/list",
+}
+"""The listing that has a list under a name; no other result of the protocol has one."""
+
+_KINDS: Final = {
+    "tools": "tool",
+    "resources": "resource",
+    "resourceTemplates": "resource template",
+    "prompts": "prompt",
+}
 
 
-def with_usable_tools(received: SessionMessage, version: str) -> SessionMessage:
-    """Return a response to `tools/list` without its malformed tools, by the rules of this version
-    of the protocol, and every other message as it is."""
+def with_usable_items(received: SessionMessage, version: str) -> SessionMessage:
+    """Return a listing without its malformed items, by the rules of this version of the protocol,
+    and every other message as it is."""
     message = received.message
     if not isinstance(message, JSONRPCResponse):
         return received
     answer: JsonObject = message.result
-    tools, meta = answer.get("tools"), answer.get("_meta") or {}
-    # No other result of the protocol has a list under this name.
-    if not isinstance(tools, list) or not isinstance(meta, dict):
+    kind = next((kind for kind in _METHODS if isinstance(answer.get(kind), list)), None)
+    items, meta = answer.get(kind or ""), answer.get("_meta") or {}
+    if kind is None or not isinstance(items, list) or not isinstance(meta, dict):
         return received
     kept: list[JsonValue] = []
     aside: list[JsonValue] = []
-    for number, tool in enumerate(tools, 1):
-        fault = _fault(tool, version)
+    for number, item in enumerate(items, 1):
+        fault = _fault(kind, item, version)
         if fault is None:
-            kept.append(tool)
+            kept.append(item)
         else:
-            aside.append(f"{_name_of(tool, number)}: set aside, {fault}")
-    result: JsonObject = {**answer, "tools": kept, "_meta": {**meta, SET_ASIDE: aside}}
+            aside.append(f"{_name_of(item, _KINDS[kind], number)}: set aside, {fault}")
+    result: JsonObject = {**answer, kind: kept, "_meta": {**meta, SET_ASIDE: aside}}
     message = message.model_copy(update={"result": result})
     return SessionMessage(message, received.metadata)
 
 
 def set_aside_of(listing: Result) -> Sequence[str]:
-    """Return the malformed tools that were taken out of a listing, each with the reason."""
+    """Return the malformed items that were taken out of a listing, each with the reason."""
     return cast(Sequence[str], (listing.meta or {}).get(SET_ASIDE, ()))
 
 
-def _fault(tool: JsonValue, version: str) -> str | None:
-    """Return why the SDK would refuse or drop a tool, or fail every call of it."""
-    listing = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+def _fault(kind: str, item: JsonValue, version: str) -> str | None:
+    """Return why the SDK would refuse or drop an item, or fail every call of a tool."""
+    listing = {kind: [item], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     try:
-        parse_server_result("tools/list", version, listing)
+        parse_server_result(_METHODS[kind], version, listing)
     except ValidationError as error:
         fault = error.errors()[0]
         field = ".".join(str(part) for part in fault["loc"][2:])
         return f"{field}: {fault['msg']}" if field else fault["msg"]
-    definition = cast(JsonObject, tool)
+    return _fault_of_tool(cast(JsonObject, item), version) if kind == "tools" else None
+
+
+def _fault_of_tool(definition: JsonObject, version: str) -> str | None:
     if version in MODERN_PROTOCOL_VERSIONS:
         header = find_invalid_x_mcp_header(definition["inputSchema"])
         if header is not None:
@@ -71,6 +89,6 @@ def _fault(tool: JsonValue, version: str) -> str | None:
     return None
 
 
-def _name_of(tool: JsonValue, number: int) -> str:
-    name = tool.get("name") if isinstance(tool, dict) else None
-    return name if isinstance(name, str) and name else f"tool {number} of the listing"
+def _name_of(item: JsonValue, kind: str, number: int) -> str:
+    name = item.get("name") if isinstance(item, dict) else None
+    return name if isinstance(name, str) and name else f"{kind} {number} of the listing"

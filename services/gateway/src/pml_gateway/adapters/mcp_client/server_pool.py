@@ -10,18 +10,29 @@ from typing_extensions import override
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.mcp_client.announcements import OnTools
+from pml_gateway.adapters.mcp_client.announcements import OnOffers, OnTools
 from pml_gateway.adapters.mcp_client.connection import Admit, Limits
 from pml_gateway.adapters.mcp_client.errors import not_connected
 from pml_gateway.adapters.mcp_client.upstream_server import UpstreamServer
+from pml_gateway.adapters.mcp_client.uri_templates import fits
 from pml_gateway.adapters.mcp_client.withdrawals import Withdrawals
 from pml_gateway.domain.api.mcp_tools import did_you_mean
+from pml_gateway.domain.api.offered import Offered
+from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.servers_file import ServerEntry, servers_in
 from pml_gateway.domain.tool_calls.repeatable import NotSent
-from pml_gateway.ports import CallOrigin, Logins, Reloaded, ServerStatus, ToolServers
+from pml_gateway.ports import (
+    CallOrigin,
+    Logins,
+    OfferingServers,
+    OfferMethod,
+    Reloaded,
+    ServerStatus,
+    ToolServers,
+)
 
-__all__ = ["Admit", "Limits", "OnTools", "ServerPool", "admit_all"]
+__all__ = ["Admit", "Limits", "OnOffers", "OnTools", "ServerPool", "admit_all", "ignore_offers"]
 
 log = logging.getLogger(__name__)
 
@@ -30,15 +41,20 @@ async def _ignore_tools(server: str, tools: tuple[ToolDefinition, ...]) -> None:
     """Ignore a listing."""
 
 
+async def ignore_offers(before: Offers, now: Offers) -> None:
+    """Ignore a listing."""
+
+
 async def admit_all(server: str, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
     """Admit every tool."""
     return tools
 
 
-class ServerPool(ToolServers):
+class ServerPool(ToolServers, OfferingServers):
     """`admit(server, tools)` returns the tools of a server's whole listing that may be offered.
     `on_tools(server, tools)` gets these whenever the server connects or changes them, and again
-    until it returns without raising; none once the server is removed."""
+    until it returns without raising; none once the server is removed. `on_offers` gets what a
+    server offers beside tools, where that changed."""
 
     def __init__(
         self,
@@ -47,12 +63,14 @@ class ServerPool(ToolServers):
         environment: Mapping[str, str] = MappingProxyType({}),
         limits: Limits | None = None,
         on_tools: OnTools = _ignore_tools,
+        on_offers: OnOffers = ignore_offers,
         admit: Admit = admit_all,
         logins: Logins | None = None,
     ) -> None:
         self._environment = environment
         self._limits = limits or Limits()
         self._on_tools = on_tools
+        self._on_offers = on_offers
         self._admit = admit
         self._logins = logins
         self._withdrawals = Withdrawals(on_tools, admit)
@@ -85,6 +103,8 @@ class ServerPool(ToolServers):
                 await self._withdrawals.drop(name)
                 self._servers[name] = self._new(name, wanted[name], titles[name])
             await asyncio.gather(*(server.close() for server in leaving))
+            for server in leaving:
+                await self._on_offers(server.offers, Offers())
             for name in removed:
                 await self._withdrawals.begin(name)
             for name, server in self._servers.items():
@@ -103,6 +123,8 @@ class ServerPool(ToolServers):
             environment=self._environment,
             limits=self._limits,
             on_tools=self._on_tools,
+            on_offers=self._on_offers,
+            link=self._link,
             admit=self._admit,
             title=None if title == name else title,
             logins=self._logins,
@@ -172,6 +194,24 @@ class ServerPool(ToolServers):
         else:
             message = f"no MCP server {name!r} is configured{did_you_mean(name, self._servers)}"
         return NotSent(status="tool_error", message=message)
+
+    @override
+    def offers(self) -> Mapping[str, Offers]:
+        return {name: server.offers for name, server in self._servers.items()}
+
+    @override
+    async def ask(
+        self,
+        server: str,
+        method: OfferMethod,
+        params: JsonObject,
+        capabilities: JsonObject,
+        timeout_s: float,
+    ) -> JsonObject:
+        return await self._servers[server].requests.ask(method, params, capabilities, timeout_s)
+
+    def _link(self, server: str, uri: str) -> str:
+        return Offered(self.offers(), fits).link(server, uri)
 
     @override
     async def reach(self, server: str, timeout_s: float) -> None:

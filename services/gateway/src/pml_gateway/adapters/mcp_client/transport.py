@@ -9,8 +9,9 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from pml_gateway.adapters.mcp_client.capabilities import declared
 from pml_gateway.adapters.mcp_client.http_client import MAX_RESULT_BYTES, IsolatingHttpClient
-from pml_gateway.adapters.mcp_client.listings import with_usable_tools
+from pml_gateway.adapters.mcp_client.listings import with_usable_items
 from pml_gateway.adapters.mcp_client.sse import sse_streams
 from pml_gateway.adapters.mcp_client.stderr import stderr_log
 from pml_gateway.adapters.mcp_client.stdio import child_streams
@@ -42,11 +43,11 @@ async def open_streams(
                 error.filename = error.filename or server.command
                 raise
             errlog.close()
-            yield _ObservedStream(reads, state), writes
+            yield _ObservedStream(reads, state), _DeclaringStream(writes)
         return
     if server.type == "sse":
         async with sse_streams(server, state, auth) as (reads, writes):
-            yield _ObservedStream(reads, state), writes
+            yield _ObservedStream(reads, state), _DeclaringStream(writes)
         return
     async with (
         IsolatingHttpClient(state, server.sent_headers, auth) as http,
@@ -54,12 +55,12 @@ async def open_streams(
             server.url, http_client=http, max_sse_event_size=MAX_RESULT_BYTES
         ) as (reads, writes),
     ):
-        yield _ObservedStream(reads, state), writes
+        yield _ObservedStream(reads, state), _DeclaringStream(writes)
 
 
 class _ObservedStream:
     """A read stream that sets `ended` when its reader leaves it, which the SDK's session does not
-    report, and that sets malformed tools of a listing aside."""
+    report, and that sets malformed items of a listing aside."""
 
     def __init__(
         self, reads: ReadStream[SessionMessage | Exception], state: TransportState
@@ -99,5 +100,30 @@ class _ObservedStream:
 
     def _checked(self, received: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(received, SessionMessage) and self._state.version:
-            return with_usable_tools(received, self._state.version)
+            return with_usable_items(received, self._state.version)
         return received
+
+
+class _DeclaringStream:
+    """A write stream whose requests declare what the client of each can be asked for."""
+
+    def __init__(self, writes: WriteStream[SessionMessage]) -> None:
+        self._writes = writes
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._writes.send(declared(item))
+
+    async def aclose(self) -> None:
+        await self._writes.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._writes.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        return await self._writes.__aexit__(exc_type, exc_val, exc_tb)

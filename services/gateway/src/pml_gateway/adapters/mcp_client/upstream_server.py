@@ -4,15 +4,21 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
 import anyio
 from mcp import Client
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.mcp_client.announcements import Announcements, OnTools
+from pml_gateway.adapters.mcp_client.announcements import (
+    Announcements,
+    OfferAnnouncements,
+    OnOffers,
+    OnTools,
+)
 from pml_gateway.adapters.mcp_client.availability import Availability
 from pml_gateway.adapters.mcp_client.call_gate import CallGate, TurnedAway, wait_within
 from pml_gateway.adapters.mcp_client.connection import Admit, Limits, UpstreamConnection
@@ -28,8 +34,11 @@ from pml_gateway.adapters.mcp_client.errors import (
     outcome_of_error,
 )
 from pml_gateway.adapters.mcp_client.oauth import login_auth
+from pml_gateway.adapters.mcp_client.offer_requests import OfferRequests
 from pml_gateway.adapters.mcp_client.transport_state import TransportState
 from pml_gateway.adapters.memory.logins import MemoryLogins
+from pml_gateway.domain.api.offered import with_links
+from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.tool_calls.repeatable import NotSent, repeatable
@@ -40,6 +49,9 @@ log = logging.getLogger(__name__)
 
 _IDLE_WITHIN_S = 1.0
 """Time for the calls under way on a connection whose server refuses calls."""
+
+Link = Callable[[str, str], str]
+"""From a server and the URI of its resource to the URI by which our clients read it."""
 
 
 class UpstreamServer:
@@ -57,6 +69,8 @@ class UpstreamServer:
         environment: Mapping[str, str],
         limits: Limits,
         on_tools: OnTools,
+        on_offers: OnOffers,
+        link: Link,
         admit: Admit,
         title: str | None = None,
         logins: Logins | None = None,
@@ -70,13 +84,16 @@ class UpstreamServer:
         self._login: Login | None = None
         self._environment = environment
         self._limits = limits
+        self._link = partial(link, name)
         self._admit = admit
         self._warnings: tuple[str, ...] = ()
         self._availability = Availability(name, limits)
         self._announcements = Announcements(name, on_tools, limits)
+        self._offer_announcements = OfferAnnouncements(on_offers)
         self._about: tuple[Transport, str | None, str | None] = (server.type, None, None)
         self._connection: UpstreamConnection | None = None
         self._gate = CallGate(name, limits)
+        self.requests = OfferRequests(name, self._gate, self._connected)
         self._requests: set[asyncio.Task[ToolOutcome]] = set()
         self._timeouts_in_row = 0
         self._lifetime = anyio.CancelScope()
@@ -86,6 +103,11 @@ class UpstreamServer:
     def tools(self) -> tuple[ToolDefinition, ...]:
         """Its tools, as last listed."""
         return self._announcements.tools
+
+    @property
+    def offers(self) -> Offers:
+        """Its resources and prompts, as it last listed them."""
+        return self._offer_announcements.offers
 
     @property
     def status(self) -> ServerStatus:
@@ -238,7 +260,8 @@ class UpstreamServer:
             with connection.calling():
                 result = await client.call_tool(tool, args, read_timeout_seconds=timeout_s)
             self._gate.answered()
-            return outcome_of(result.model_dump(mode="json", by_alias=True, exclude_none=True))
+            answer = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+            return outcome_of(with_links(answer, self._link))
         except Exception as error:
             log.debug("%s:%s raised", self.name, tool, exc_info=True)
             again = self._repeatable(tool)
@@ -267,6 +290,7 @@ class UpstreamServer:
         with self._lifetime:
             async with anyio.create_task_group() as companions:
                 companions.start_soon(self._announcements.run)
+                companions.start_soon(self._offer_announcements.run)
                 while True:
                     lasted_s, reason, needs_login = await self._connect()
                     failures = 0 if lasted_s >= self._limits.stable_s else failures + 1
@@ -311,6 +335,7 @@ class UpstreamServer:
             self._timeouts_in_row = 0
             self._about = (server.type, connection.transport.version, connection.server_version)
             self._take_tools(connection)
+            self._take_offers(connection)
             self._availability.set_ready()
 
         def on_end() -> None:
@@ -318,7 +343,12 @@ class UpstreamServer:
             self._availability.set_lost(connection.end_reason or connection.transport.fault or None)
 
         try:
-            await connection.run(on_ready, lambda: self._take_tools(connection), on_end)
+            await connection.run(
+                on_ready,
+                lambda: self._take_tools(connection),
+                lambda: self._take_offers(connection),
+                on_end,
+            )
             ended = connection.end_reason or connection.transport.fault
             reason = ended or "it closed the connection"
         except Exception as error:
@@ -331,3 +361,7 @@ class UpstreamServer:
     def _take_tools(self, connection: UpstreamConnection) -> None:
         self._warnings, self._excluded = connection.warnings, connection.excluded
         self._announcements.set(connection.tools)
+
+    def _take_offers(self, connection: UpstreamConnection) -> None:
+        self._warnings = connection.warnings
+        self._offer_announcements.set(connection.offers)

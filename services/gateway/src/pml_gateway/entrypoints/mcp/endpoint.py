@@ -12,7 +12,7 @@ from mcp.server import InitializationOptions, NotificationOptions, Server, Serve
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.shared.subscriptions import ToolsListChanged
+from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -22,6 +22,7 @@ from mcp_types import (
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ServerCapabilities,
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
 )
@@ -41,6 +42,7 @@ from pml_gateway.domain.api.listed_tools import (
     ListMode,
     list_mode,
 )
+from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.entrypoints.mcp.asking import Asking
 from pml_gateway.entrypoints.mcp.client_messages import ClientMessages
 from pml_gateway.entrypoints.mcp.client_requests import ClientRequests
@@ -50,8 +52,11 @@ from pml_gateway.entrypoints.mcp.open_calls import (
     BEAT_S,
     OpenCalls,
 )
+from pml_gateway.entrypoints.mcp.pass_through import CACHE_HINTS, McpOffers
 from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.entrypoints.mcp.session_streams import (
+    PROMPTS_CHANGED,
+    RESOURCES_CHANGED,
     TOOLS_CHANGED,
     USUAL_LIMITS,
     SessionStreams,
@@ -65,6 +70,7 @@ from pml_gateway.ports import (
     Callers,
     CallerSide,
     InputNeeded,
+    OfferedToCallers,
     Replicas,
 )
 
@@ -85,7 +91,29 @@ Context = ServerRequestContext[Any, Any]
 
 
 class _Server(Server[Any]):
-    """The SDK's server, which tells clients with a handshake that lists change, too."""
+    """The SDK's server, which tells clients with a handshake that lists change, too, and none that
+    it has updates of single resources."""
+
+    @override
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> ServerCapabilities:
+        """Return what this server can do."""
+        can = super().get_capabilities(
+            notification_options,
+            experimental_capabilities,
+            extensions,
+            protocol_version=protocol_version,
+        )
+        if can.resources is None:
+            return can
+        resources = can.resources.model_copy(update={"subscribe": False})
+        return can.model_copy(update={"resources": resources})
 
     @override
     def create_initialization_options(
@@ -95,7 +123,7 @@ class _Server(Server[Any]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """Return what `initialize` answers."""
-        changing = notification_options or NotificationOptions(tools_changed=True)
+        changing = notification_options or NotificationOptions(True, True, True)
         return super().create_initialization_options(
             changing, experimental_capabilities, extensions
         )
@@ -114,6 +142,7 @@ class McpEndpoint:
         *,
         agent: AgentApi,
         allowed: AllowedTools,
+        offers: OfferedToCallers,
         callers: Callers,
         sessions: Sessions,
         replicas: Replicas,
@@ -142,11 +171,13 @@ class McpEndpoint:
             version=version,
             title="PML: procedural memory for agents",
             instructions=INSTRUCTIONS,
+            cache_hints=CACHE_HINTS,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_subscriptions_listen=self._listen,
             get_tool_input_schema=_no_header_parameters,
         )
+        McpOffers(offers, self._caller).register(server)
         security = _security_of(hosts, origins)
         self._manager = StreamableHTTPSessionManager(
             app=server,
@@ -211,6 +242,15 @@ class McpEndpoint:
     async def on_session_ended(self, ended: SessionEnded) -> None:
         """End the streams of a session that its client ended at another replica."""
         self.streams.end_session(ended.session)
+
+    async def offers_changed(self, before: Offers, now: Offers) -> None:
+        """Notify every client that listens on this replica of other resources or prompts."""
+        if (before.resources, before.templates) != (now.resources, now.templates):
+            self.streams.changed(RESOURCES_CHANGED)
+            await self._changes.publish(ResourcesListChanged())
+        if before.prompts != now.prompts:
+            self.streams.changed(PROMPTS_CHANGED)
+            await self._changes.publish(PromptsListChanged())
 
     def end_streams(self) -> None:
         """End the clients' streams of changes; later ones are acknowledged and end at once."""

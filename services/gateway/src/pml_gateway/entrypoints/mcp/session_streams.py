@@ -23,6 +23,8 @@ from pml_gateway.domain.api.client_session import ClientSession, event_id, told_
 from pml_gateway.domain.api.errors import Busy
 
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
+RESOURCES_CHANGED: Final = "notifications/resources/list_changed"
+PROMPTS_CHANGED: Final = "notifications/prompts/list_changed"
 
 _TOGETHER_S: Final = 0.2
 """Changes within this time are one notification."""

@@ -1,0 +1,75 @@
+"""Resources and prompts of MCP servers, for callers, under the policy of their scope."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+from typing_extensions import override
+
+from pml_common.contracts.decision import Policy
+from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.api.errors import Forbidden
+from pml_gateway.domain.api.offered import Fits, Offered, may_read, permitted
+from pml_gateway.ports import OfferedToCallers, OfferingServers
+
+_TEMPLATE: Final = "ref/resource"
+
+
+@dataclass(frozen=True)
+class PassThrough(OfferedToCallers):
+    """Hands requests to the server that offers what they name."""
+
+    servers: OfferingServers
+    policy_of: Callable[[Scope], Policy]
+    fits: Fits
+    timeout_s: float
+
+    @override
+    def offered(self, scope: Scope) -> Offered:
+        return Offered(permitted(self.servers.offers(), self.policy_of(scope)), self.fits)
+
+    @override
+    async def read(
+        self, scope: Scope, uri: str, more: JsonObject, capabilities: JsonObject
+    ) -> JsonObject:
+        server, there = self.offered(scope).resource(uri)
+        if not may_read(self.policy_of(scope), server, f"resources/{there}"):
+            raise Forbidden(f"the policy does not allow reading {uri}")
+        answer = await self.servers.ask(
+            server, "resources/read", {**more, "uri": there}, capabilities, self.timeout_s
+        )
+        contents = answer.get("contents")
+        if there == uri or not isinstance(contents, list):
+            return answer
+        return {**answer, "contents": [_renamed(each, there, uri) for each in contents]}
+
+    @override
+    async def prompt(
+        self, scope: Scope, name: str, more: JsonObject, capabilities: JsonObject
+    ) -> JsonObject:
+        server, there = self.offered(scope).prompt(name)
+        return await self.servers.ask(
+            server, "prompts/get", {**more, "name": there}, capabilities, self.timeout_s
+        )
+
+    @override
+    async def complete(self, scope: Scope, ref: JsonObject, more: JsonObject) -> JsonObject:
+        offered = self.offered(scope)
+        if ref.get("type") == _TEMPLATE:
+            server, there = offered.template(str(ref.get("uri")))
+            named: JsonObject = {**ref, "uri": there}
+        else:
+            server, there = offered.prompt(str(ref.get("name")))
+            named = {**ref, "name": there}
+        return await self.servers.ask(
+            server, "completion/complete", {**more, "ref": named}, {}, self.timeout_s
+        )
+
+
+def _renamed(contents: JsonValue, there: str, here: str) -> JsonValue:
+    """Return contents under the URI that the client read."""
+    if isinstance(contents, dict) and contents.get("uri") == there:
+        return {**contents, "uri": here}
+    return contents

@@ -1,0 +1,37 @@
+"""MCP servers that offer resources and prompts, without servers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.servers.offers import Offers
+from pml_gateway.ports import OfferingServers, OfferMethod
+
+
+@dataclass
+class StubOffers(OfferingServers):
+    """Returns what it is given, and records what is asked; an exception is raised."""
+
+    listed: Mapping[str, Offers] = field(default_factory=dict[str, Offers])
+    answer: JsonObject | Exception = field(default_factory=dict[str, JsonValue])
+    asked: list[tuple[str, OfferMethod, JsonObject, JsonObject]] = field(
+        default_factory=list[tuple[str, OfferMethod, JsonObject, JsonObject]]
+    )
+
+    def offers(self) -> Mapping[str, Offers]:
+        return self.listed
+
+    async def ask(
+        self,
+        server: str,
+        method: OfferMethod,
+        params: JsonObject,
+        capabilities: JsonObject,
+        timeout_s: float,
+    ) -> JsonObject:
+        self.asked.append((server, method, params, capabilities))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer

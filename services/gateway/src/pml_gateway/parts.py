@@ -33,7 +33,8 @@ from pml_gateway.application.composing import Composing
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.direct_calls import DirectCalls
 from pml_gateway.application.elicit import Elicitations
-from pml_gateway.application.execute import CapabilityExecution, Execution, Suggestions
+from pml_gateway.application.execute import Execution
+from pml_gateway.application.execute_by_name import CapabilityExecution
 from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.first_step import FirstStep
 from pml_gateway.application.progress import ProgressReports
@@ -41,6 +42,8 @@ from pml_gateway.application.quarantine import Acceptance
 from pml_gateway.application.results import Results
 from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.run_cache import RunCache
+from pml_gateway.application.speculation import Speculation
+from pml_gateway.application.suggestions import Suggestions
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.entrypoints.http.app import UseCases
@@ -186,11 +189,15 @@ def _use_cases(
         policy_of=policy_of,
         now=now,
     )
+    by_name = CapabilityExecution(workflows, programs, cache, query_client)
+    suggestions = Suggestions(query_client, policy_of)
+    threshold = settings.gateway_speculation_threshold
     execution = Execution(
         workflows,
         programs,
-        CapabilityExecution(workflows, programs, cache, query_client),
-        Suggestions(query_client, policy_of),
+        by_name,
+        suggestions,
+        Speculation(by_name, programs, suggestions, threshold),
         settings.gateway_max_timeout_s,
     )
     default_timeout_s = settings.gateway_default_timeout_s

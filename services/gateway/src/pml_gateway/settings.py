@@ -111,6 +111,12 @@ class GatewaySettings(StorageSettings):
     gateway_max_session_streams: int = Field(
         default=256, ge=1, description="Open event streams of one credential's sessions, here."
     )
+    gateway_speculation_threshold: float = Field(
+        default=0.75,
+        ge=0,
+        le=1,
+        description="Score from which the best capability for an intent and a context is run.",
+    )
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
     gateway_max_timeout_s: float = Field(default=3600.0, gt=0)
     gateway_answer_margin_s: float = Field(default=5.0, ge=0)

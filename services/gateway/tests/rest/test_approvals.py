@@ -9,7 +9,7 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api.api import ExecuteRequest
-from pml_gateway.domain.workflow.acceptance import IncomingRequest, accepted
+from pml_gateway.domain.workflow.acceptance import IncomingRequest, Program, accepted
 from pml_gateway.entrypoints.timers.on_due import on_due
 from services.gateway.tests.support.builders import AT, ELSEWHERE, RULES, TERMS
 from services.gateway.tests.support.harness import World, world
@@ -100,7 +100,9 @@ async def test_a_workflow_without_a_pending_approval_cannot_be_decided() -> None
 async def test_a_workflow_that_is_unknown_or_of_another_scope_cannot_be_decided() -> None:
     async with world() as w:
         theirs = accepted(
-            IncomingRequest(ELSEWHERE, "eve", ExecuteRequest(code="ask"), "ask", "k", AT, Policy()),
+            IncomingRequest(
+                ELSEWHERE, "eve", ExecuteRequest(code="ask"), Program("ask"), "k", AT, Policy()
+            ),
             TERMS,
             RULES,
         )

@@ -13,6 +13,7 @@ from pml_common.contracts.gateway import AskOutcome
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.workflow.acceptance import Program
 from pml_gateway.ports import HERE
 from services.gateway.tests.support.builders import CODE_HASH, ELSEWHERE, SCOPE, workflow
 from services.gateway.tests.support.fakes import record
@@ -255,7 +256,7 @@ async def test_a_caller_whose_notification_was_lost_is_answered() -> None:
         deaf = replace(workflows, notifier=MemoryNotifier(), terms=terms)
         programs = replace(w.parts.programs, workflows=deaf)
         request = ExecuteRequest(code="return 1;")
-        ended = await programs.execute(SCOPE, "mira", request, HERE, "return 1;")
+        ended = await programs.execute(SCOPE, "mira", request, HERE, Program("return 1;"))
         assert ended.workflow.state == "succeeded"
 
 

@@ -25,7 +25,7 @@ from pml_common.contracts.tool import ToolAnnotations, ToolDefinition
 from pml_common.contracts.trace import CapabilityEnd, TaskResult
 from pml_common.signing import SigningKey
 from pml_gateway.domain.api.api import ExecuteRequest
-from pml_gateway.domain.workflow.acceptance import IncomingRequest, Terms, accepted
+from pml_gateway.domain.workflow.acceptance import IncomingRequest, Program, Terms, accepted
 from pml_gateway.domain.workflow.verdicts import Verdicts
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import Rules
@@ -63,7 +63,7 @@ def workflow(
         scope,
         "agent-7",
         request,
-        request.code or "",
+        Program(request.code or ""),
         key or uuid4().hex,
         at,
         Policy(),

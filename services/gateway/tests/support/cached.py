@@ -3,7 +3,7 @@
 import json
 
 from pml_gateway.application.cached_results import ResultCache
-from pml_gateway.application.execute import CapabilityExecution
+from pml_gateway.application.execute_by_name import CapabilityExecution
 from pml_gateway.domain.api.api import ExecuteRequest
 from services.gateway.tests.support.builders import workflow
 from services.gateway.tests.support.fakes import record

@@ -27,6 +27,7 @@ from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutco
 from pml_common.contracts.learner import ListTraces, TracePage
 from pml_common.contracts.registry import (
     CapabilityDescriptions,
+    CapabilityHit,
     CapabilityPage,
     DescribeCapabilities,
     Discover,
@@ -43,7 +44,7 @@ from pml_common.contracts.registry import (
     ToolCatalog,
     ToolHit,
 )
-from pml_common.contracts.structure import StaticStructure
+from pml_common.contracts.structure import DynamicCall, StaticStructure
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.support.builders import (
@@ -80,6 +81,8 @@ class FakeServices:
     """Principals whose programs' references were described."""
     reads_journals: bool = False
     is_degraded: bool = False
+    dynamic: tuple[DynamicCall, ...] = ()
+    known_hits: tuple[CapabilityHit, ...] = ()
     graph: FakeGraph = field(default_factory=FakeGraph)
     release: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -108,7 +111,9 @@ class FakeServices:
         verdicts: list[Verdict] = [each for each in ("ask", "deny") if each in requested.code]
         verdict = verdicts[0] if verdicts else "allow"
         analysis = analyzed(of, verdict, self.tools, name=requested.name)
-        analysis = analysis.model_copy(update={"dry_run": requested.dry_run is not None})
+        is_dry = requested.dry_run is not None
+        found = {"dry_run": is_dry, "dynamic_calls": self.dynamic}
+        analysis = analysis.model_copy(update=found)
         return [with_capability(analysis) if "nested" in requested.code else analysis]
 
     async def _analyze_program(self, query: AnalyzeProgram) -> ProgramAnalysis:
@@ -225,7 +230,8 @@ class FakeServices:
         hit = ToolHit(
             id=READ.tool_id, name="read", score=0.5, description=query.intent, input_schema={}
         )
-        return DiscoveryPage(hits=(hit,), total=1, degraded=self.is_degraded)
+        hits = (*self.known_hits, hit)
+        return DiscoveryPage(hits=hits, total=len(hits), degraded=self.is_degraded)
 
     async def _tools(self, query: ListTools) -> ToolCatalog:
         return ToolCatalog(tools=self.catalog)

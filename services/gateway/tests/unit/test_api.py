@@ -39,7 +39,8 @@ def test_every_source_becomes_a_program() -> None:
         (ExecuteRequest(capability="a:b", args={"n": 1}), "by_name"),
         (ExecuteRequest(capability="a:b", intent="count"), "by_name"),
         (ExecuteRequest(intent="count"), "suggest"),
-        (ExecuteRequest(intent="count", context={"n": 1}), "suggest"),
+        (ExecuteRequest(intent="count", context={"n": 1}), "speculate"),
+        (ExecuteRequest(intent="count", args={}), "speculate"),
     ],
 )
 def test_the_fields_given_determine_the_mode(request_: ExecuteRequest, mode: str) -> None:

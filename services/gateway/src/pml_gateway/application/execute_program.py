@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID, uuid4
 
 from opentelemetry import propagate, trace
@@ -12,7 +12,6 @@ from opentelemetry import propagate, trace
 from pml_common.contracts import ids
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope
-from pml_common.contracts.source import CapabilitySource
 from pml_common.telemetry import vocabulary
 from pml_gateway.application.admission import Admission
 from pml_gateway.application.callers_elsewhere import CallersElsewhere
@@ -22,12 +21,21 @@ from pml_gateway.application.progress import ProgressReports
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
-from pml_gateway.domain.workflow.acceptance import IncomingRequest, Terms, accepted
+from pml_gateway.domain.workflow.acceptance import IncomingRequest, Program, Terms, accepted
 from pml_gateway.domain.workflow.joining import may_join
 from pml_gateway.domain.workflow.turns import Party
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import Rules
 from pml_gateway.ports import Caller, CallerSide
+
+
+class NotAtOnce(Exception):
+    """A program was not accepted, as it would not run at once: a person must approve it or may be
+    asked later (`needs_approval`), or it cannot be decided on or is refused (`unavailable`)."""
+
+    def __init__(self, outcome: Literal["needs_approval", "unavailable"], why: str) -> None:
+        super().__init__(why)
+        self.outcome: Literal["needs_approval", "unavailable"] = outcome
 
 
 class Executed(NamedTuple):
@@ -61,28 +69,26 @@ class ProgramExecution:
         principal: str,
         request: ExecuteRequest,
         side: CallerSide,
-        code: str,
-        known_as: tuple[str, ...] = (),
-        source: CapabilitySource | None = None,
-        called_as: str | None = None,
+        program: Program,
+        *,
+        as_sent: ExecuteRequest | None = None,
     ) -> Executed:
-        """Accept `code` once its turn comes, or join the workflow of the same call, and wait for
+        """Accept a program once its turn comes, or join the workflow of the same call, and wait for
         its end or its approval, for as long as it may run and a margin, or as its caller waits.
-        Raises Busy, Conflict, errors of the bus and of storage."""
+        With `as_sent`, the request of a caller who named no program, it runs at once or not at all.
+        Raises Busy, Conflict, NotAtOnce, errors of the bus and of storage."""
         await self.require_ready()
         key = request.idempotency_key or uuid4().hex
         asked = IncomingRequest(
             scope=scope,
             principal=principal,
             request=request,
-            code=code,
+            program=program,
             idempotency_key=key,
             at=self.now(),
             policy=self.policy_of(scope),
-            known_as=known_as,
-            source=source,
-            called_as=called_as,
             traceparent=traceparent(),
+            as_sent=as_sent,
         )
         deadline = self._deadline(request.timeout, side)
         seen = [ids.workflow_id(scope, key)]
@@ -129,7 +135,7 @@ class ProgramExecution:
             turn = self.admission.turn(party, workflow_id, within_s, is_new=is_new)
             async with self.progress.of(side, scope, workflow_id) as reached, turn as admitted:
                 new = accepted(self._current(asked), self.terms, self.rules)
-                executed = await self._stored(new, is_new=is_new, fresh=asked.request.fresh)
+                executed = await self._stored(new, asked, is_new=is_new)
                 _annotate(executed.workflow)
                 if executed.joined:
                     return executed
@@ -149,7 +155,7 @@ class ProgramExecution:
         answer = await self.workflows.response(executed.workflow)
         return answer.model_copy(update={"joined": True}) if executed.joined else answer
 
-    async def _stored(self, new: Workflow, *, is_new: bool, fresh: bool) -> Executed:
+    async def _stored(self, new: Workflow, asked: IncomingRequest, *, is_new: bool) -> Executed:
         """Return the workflow that has the key, or that the same call began before, or store the
         new one after its first step."""
         known = None if is_new else await self.workflows.known(new.scope, new.workflow_id)
@@ -157,7 +163,9 @@ class ProgramExecution:
             await self.elsewhere.join(new.scope, new.workflow_id)
             return Executed(known)
         step = await self.first_step.of(new)
-        if fresh or not may_join(step[0]):
+        if asked.as_sent is not None:
+            _require_at_once(step[0])
+        if asked.request.fresh or not may_join(step[0]):
             return Executed(await self.workflows.accept(step))
         stored = await self.workflows.accept(step, join_at=self.now())
         return Executed(stored, joined=stored.workflow_id != new.workflow_id)
@@ -185,6 +193,23 @@ def _now() -> float:
 
 def _annotate(workflow: Workflow) -> None:
     trace.get_current_span().set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
+
+
+def _require_at_once(after_first_step: Workflow) -> None:
+    """Raise NotAtOnce for a workflow that does not run without a person, to its end."""
+    analysis = after_first_step.analysis
+    match after_first_step.state:
+        case "running" if analysis is not None and not analysis.dynamic_calls:
+            return
+        case "running":
+            why = "some of its calls are known only in the run, and may need a person's approval."
+        case "awaiting_approval":
+            reasons = " ".join(analysis.decision.reasons) if analysis is not None else ""
+            why = f"a person must approve it first. {reasons}".rstrip()
+        case _:
+            error = after_first_step.error
+            raise NotAtOnce("unavailable", error.message if error else "it cannot be analysed now")
+    raise NotAtOnce("needs_approval", f"{why} Call it by name to ask for that.")
 
 
 def _require_same_request(stored: Workflow, new: Workflow) -> None:

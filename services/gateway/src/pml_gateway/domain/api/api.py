@@ -27,6 +27,7 @@ from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.next_step import Next
 from pml_gateway.domain.api.request import Request
 from pml_gateway.domain.api.shown_calls import ShownCall
+from pml_gateway.domain.api.speculation import SpeculationNote
 from pml_gateway.domain.sources.dag_source import (
     Dag,
     ToolId,
@@ -53,13 +54,13 @@ _NO_LAYERS: Final = (
     "ask for tools"
 )
 
-Mode = Literal["direct", "by_name", "suggest"]
+Mode = Literal["direct", "by_name", "speculate", "suggest"]
 Status = Literal["success", "error", "approval_required", "suggestions", "running"]
 
 
 class ExecuteRequest(Request):
-    """Run one of `code`, `dag`, `tool` or `capability`; with none of them, return suggestions for
-    `intent`."""
+    """Run one of `code`, `dag`, `tool` or `capability`; with none of them and `context`, what
+    serves `intent` best; without that, return suggestions for `intent`."""
 
     intent: Intent | None = Field(
         default=None, description="Purpose of the program, in a sentence; it is searchable later."
@@ -101,7 +102,10 @@ class ExecuteRequest(Request):
         "name that the code does not declare.",
     )
     context: JsonObject | None = Field(
-        default=None, description="Synonym of args; give only one of them."
+        default=None,
+        description="With an intent alone: values by name, for the parameters of the capability "
+        "that serves it best, which is run if it fits well and needs no approval. Else a synonym "
+        "of args.",
     )
     discovery_id: UUID | None = Field(
         default=None, description="`discovery_id` of the pml_discover answer that led to this call."
@@ -192,7 +196,7 @@ def mode_of(request: ExecuteRequest, max_timeout_s: float) -> Mode:
         raise InvalidRequest(
             "code", "is missing: give code, dag, tool or capability, or at least an intent"
         )
-    return "suggest"
+    return "suggest" if request.args is None and request.context is None else "speculate"
 
 
 def _require_name_for_version(request: ExecuteRequest) -> None:
@@ -293,18 +297,20 @@ class ResultPage(Contract):
 class ExecuteResponse(Contract):
     """State of an execution, with the fields that belong to its status. `cached`: nothing ran; the
     result is that of an earlier workflow with the same capability and arguments. `discovery_id` is
-    that of the suggestions, for the execution that follows; `degraded`: they were found by words
-    alone. `logs` are the last lines of the program's console, after `logs_omitted` others.
-    `notices` say what the caller should change: a former name of the capability, a yanked version,
-    doubtful arguments; `warnings` are what the analysis doubts in the program. `next` is the way on
-    to the result where the workflow has not ended. `task` is the one whose result was asked for;
-    `page` is in place of a result that was asked for in parts. `joined`: the workflow is that of an
-    earlier, equal call."""
+    that of the suggestions, for the execution that follows; `speculation` tells what was run for an
+    intent and a context, or why nothing was; `degraded`: they were found by words alone. `logs` are
+    the last lines of the program's console, after `logs_omitted` others. `notices` say what the
+    caller should change: a former name of the capability, a yanked version, doubtful arguments;
+    `warnings` are what the analysis doubts in the program. `next` is the way on to the result where
+    the workflow has not ended. `task` is the one whose result was asked for; `page` is in place of
+    a result that was asked for in parts. `joined`: the workflow is that of an earlier, equal
+    call."""
 
     status: Status
     result: JsonValue = None
     suggestions: tuple[DiscoveryHit, ...] = ()
     discovery_id: UUID | None = None
+    speculation: SpeculationNote | None = None
     degraded: bool = False
     capability_id: UUID | None = None
     capability_name: str | None = None

@@ -28,54 +28,62 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class Program:
+    """A program to run. `known_as` are the names of the capability that it is, `called_as` the one
+    that the call counts under. `source` is what is known of a program that its request does not
+    bring."""
+
+    code: str
+    known_as: tuple[str, ...] = ()
+    source: CapabilitySource | None = None
+    called_as: str | None = None
+
+
+@dataclass(frozen=True)
 class IncomingRequest:
-    """A request with its context. `code` is the program to run, `known_as` the names of the
-    capability that it is, `called_as` the one that it is counted under. `source` is what is known
-    of a program that the request does not bring.
-    """
+    """A request for a program, with its context; `as_sent` is what the caller sent, where that
+    named no program."""
 
     scope: Scope
     principal: str
     request: ExecuteRequest
-    code: str
+    program: Program
     idempotency_key: str
     at: datetime
     policy: Policy
-    known_as: tuple[str, ...] = ()
-    source: CapabilitySource | None = None
-    called_as: str | None = None
     traceparent: str | None = None
+    as_sent: ExecuteRequest | None = None
 
 
 def accepted(incoming: IncomingRequest, terms: Terms, rules: Rules) -> Workflow:
     """Build the workflow of a request; the same request under the same key gives the same one."""
-    request = incoming.request
+    request, program = incoming.request, incoming.program
     workflow_id = ids.workflow_id(incoming.scope, incoming.idempotency_key)
     requested = ExecutionRequested(
         scope=incoming.scope,
         event_id=ids.effect_id(workflow_id, "execution-requested"),
         workflow_id=workflow_id,
         principal=incoming.principal,
-        code=incoming.code,
+        code=program.code,
         intent=request.intent,
         name=request.name,
         update=request.update,
         version_tag=request.version_tag,
         change_summary=request.change_summary or "",
-        known_as=incoming.known_as,
+        known_as=program.known_as,
         args=request.arguments,
         policy=incoming.policy,
         dry_run=dry_run_of(request),
         layers=validated_layers(request),
-        source=_source_of(request) or incoming.source,
-        called_as=incoming.called_as,
+        source=_source_of(request) or program.source,
+        called_as=program.called_as,
         discovery_id=request.discovery_id,
         requested_at=incoming.at,
     )
     return Workflow(
         requested=requested,
         idempotency_key=incoming.idempotency_key,
-        request_hash=request_hash(request),
+        request_hash=request_hash(incoming.as_sent or request),
         timeout_s=request.timeout or terms.default_timeout_s,
         due_at=incoming.at + rules.patience,
         traceparent=incoming.traceparent,

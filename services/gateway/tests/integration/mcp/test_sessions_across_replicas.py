@@ -2,13 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import cycle
 
 import httpx2
 import pytest
+from mcp import Client
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotification
+from typing_extensions import override
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_gateway.domain.api.api import ExecuteResponse
+from pml_gateway.ports import CallerSide
 from services.gateway.tests.integration.mcp.legacy_client import (
     HOLD,
     Json,
@@ -23,6 +30,11 @@ from services.gateway.tests.integration.mcp.served_endpoint import ServedEndpoin
 
 pytestmark = pytest.mark.integration
 
+ASK: Json = {
+    "message": "Run it?",
+    "requestedSchema": {"type": "object", "properties": {"yes": {"type": "boolean"}}},
+}
+
 Pair = tuple[ServedEndpoint, ServedEndpoint]
 
 
@@ -34,6 +46,64 @@ async def pair() -> AsyncGenerator[Pair]:
         for each in (one, other):
             each.agent.answers["execute"] = ExecuteResponse(status="success", result=1)
         yield one, other
+
+
+class _InTurn(httpx2.AsyncHTTPTransport):
+    """Sends each request to the next replica, as a load balancer does."""
+
+    def __init__(self, replicas: Pair) -> None:
+        super().__init__()
+        self._urls = cycle(httpx2.URL(each.url) for each in replicas)
+        self.served: list[httpx2.URL] = []
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        request.url = next(self._urls)
+        request.headers["Host"] = request.url.netloc.decode()
+        self.served.append(request.url)
+        return await super().handle_async_request(request)
+
+
+async def test_the_official_client_works_behind_a_load_balancer(pair: Pair) -> None:
+    told: list[IncomingMessage] = []
+
+    async def hear(message: IncomingMessage) -> None:
+        told.append(message)
+
+    async def accept(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="accept", content={"yes": True})
+
+    def sides() -> list[CallerSide]:
+        return [side for each in pair for side in each.agent.sides]
+
+    transport = _InTurn(pair)
+    async with (
+        asyncio.timeout(30),
+        httpx2.AsyncClient(transport=transport, headers={"X-User": "ada"}) as http,
+        Client(
+            streamable_http_client("http://127.0.0.1/mcp", http_client=http),
+            mode="legacy",
+            message_handler=hear,
+            elicitation_callback=accept,
+        ) as client,
+    ):
+        for _ in range(3):
+            before = sides()
+            calling = asyncio.create_task(client.call_tool("pml_execute", HOLD))
+            new = await eventually(lambda before=before: [s for s in sides() if s not in before])
+            asked = new[0].client
+            assert asked is not None
+            answer = await asked.request("elicitation/create", ASK, 20.0)
+            assert answer == {"action": "accept", "content": {"yes": True}}
+            for each in pair:
+                each.agent.hold.set()
+            assert not (await calling).is_error
+            for each in pair:
+                each.agent.hold.clear()
+        for each in pair:
+            await each.endpoint.tools_changed()
+        await eventually(lambda: any(isinstance(m, ToolListChangedNotification) for m in told))
+    assert len(set(transport.served)) == 2
 
 
 async def test_any_replica_serves_a_session(pair: Pair) -> None:

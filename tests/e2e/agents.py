@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Literal
 
 from mcp import Client
+from mcp.client.session import MessageHandlerFnT
 from mcp_types import CallToolResult, TextContent
 
 from tests.e2e.harness import Json, StackHarness
@@ -13,9 +14,12 @@ Mode = Literal["auto", "legacy"]
 
 
 @asynccontextmanager
-async def agent(harness: StackHarness, mode: Mode = "auto") -> AsyncGenerator[Client]:
+async def agent(
+    harness: StackHarness, mode: Mode = "auto", hear: MessageHandlerFnT | None = None
+) -> AsyncGenerator[Client]:
     """Connect the official client."""
-    async with Client(f"{harness.stack.url}/mcp", mode=mode) as client:
+    url = f"{harness.stack.url}/mcp"
+    async with Client(url, mode=mode, message_handler=hear) as client:
         yield client
 
 

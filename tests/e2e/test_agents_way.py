@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import pytest
 from mcp import Client
-from mcp_types import Tool
+from mcp.client.session import IncomingMessage
+from mcp_types import Tool, ToolListChangedNotification
 
 from libs.pml_local.tests.support.harness import eventually
 from tests.e2e.agents import Mode, agent, answer_of, step, text_of
@@ -147,7 +148,16 @@ async def test_ac07_ac08_a_named_capability_becomes_a_tool_that_is_heard_of_call
     code = (
         "const seen = await mcp.counting.peek({ path: args.path });\nreturn { seen, way: 'tool' };"
     )
-    async with agent(harness) as client, client.listen(tools_list_changed=True) as changes:
+    told: list[IncomingMessage] = []
+
+    async def hear(message: IncomingMessage) -> None:
+        told.append(message)
+
+    async with (
+        agent(harness) as client,
+        client.listen(tools_list_changed=True) as changes,
+        agent(harness, "legacy", hear) as older,
+    ):
         done = await client.call_tool(
             "pml_execute", {"code": code, "args": {"path": "way"}, "name": "way:peek_once"}
         )
@@ -155,6 +165,8 @@ async def test_ac07_ac08_a_named_capability_becomes_a_tool_that_is_heard_of_call
         async with asyncio.timeout(20):
             while "cap_way_peek_once" not in (tools := await _tools(client)):
                 await anext(changes)
+        await eventually(lambda: any(isinstance(m, ToolListChangedNotification) for m in told))
+        assert "cap_way_peek_once" in await _tools(older)
         tool = tools["cap_way_peek_once"]
         assert tool.title == "way:peek_once"
         assert tool.input_schema["properties"].keys() == {"path"}

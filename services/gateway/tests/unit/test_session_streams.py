@@ -98,7 +98,9 @@ async def test_who_was_told_is_not_told_again(world: World) -> None:
 
 async def test_a_session_that_is_older_than_this_process_is_told(world: World) -> None:
     before = event_id(START - timedelta(seconds=60))
-    assert "tools" in await _first(world.told(await world.begin(), before))
+    told = await _first(world.told(await world.begin(), before))
+    for changed in ("tools", "resources", "prompts"):
+        assert f'"notifications/{changed}/list_changed"' in told
 
 
 @pytest.mark.parametrize("garbage", ["", "x", "-5", "9" * 19, "9" * 4000, "²"])

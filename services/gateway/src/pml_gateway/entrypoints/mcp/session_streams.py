@@ -25,6 +25,7 @@ from pml_gateway.domain.api.errors import Busy
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 RESOURCES_CHANGED: Final = "notifications/resources/list_changed"
 PROMPTS_CHANGED: Final = "notifications/prompts/list_changed"
+_LISTS: Final[tuple[str, ...]] = (TOOLS_CHANGED, RESOURCES_CHANGED, PROMPTS_CHANGED)
 
 _TOGETHER_S: Final = 0.2
 """Changes within this time are one notification."""
@@ -78,7 +79,7 @@ class SessionStreams:
         self._sessions = sessions
         self._now = now
         self._limits = limits
-        self._changed: dict[str, datetime] = {TOOLS_CHANGED: now()}
+        self._changed: dict[str, datetime] = dict.fromkeys(_LISTS, now())
         self._streams: set[_Stream] = set()
         self._ending = False
 

@@ -17,6 +17,7 @@ from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
 from pml_common.contracts.catalog import SERVICES
+from pml_common.contracts.client_sessions import ClientMessage
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
@@ -89,6 +90,7 @@ FORGED = [
     ("analyzer", "$JS.API.DIRECT.GET.PML_EXECUTOR_EVT"),
     ("executor", "$JS.ACK.PML_EXECUTOR_EVT.gateway-on-run-finished.1.1.1.1.0"),
     ("learner", "$KV.PML_MEMOS.result.acme.webapp.x"),
+    ("executor", "pml.sig.gateway.client-message.v1.acme.webapp.s"),
 ]
 
 
@@ -115,6 +117,7 @@ SPYING = [
     ("learner", "_INBOX.>"),
     ("analyzer", "pml.cmd.>"),
     ("executor", "pml.evt.>"),
+    ("registry", "pml.sig.gateway.client-message.v1.>"),
     ("learner", "pml.qry.registry.list-tools.v1"),
     ("executor", "pml.qry.gateway.call-tool.v1"),
     ("analyzer", ">"),
@@ -196,6 +199,14 @@ async def test_services_that_may_do_only_this_do_their_work(nats_server: Running
     assert [each.message for each in await gateway.history(SCOPE, "fs")] == [message]
     await gateway.put("a.b", b"c", 60)
     assert await gateway.get("a.b") == b"c"
+    assert await gateway.count("a") == 1
+    await gateway.delete("a.b")
+    said: asyncio.Queue[ClientMessage] = asyncio.Queue()
+    await gateway.listen(catalog.CLIENT_MESSAGE, said.put)
+    signal = ClientMessage(scope=SCOPE, signal_id=uuid4(), session="s", message={"id": 1})
+    await gateway.publish(signal)
+    async with asyncio.timeout(30):
+        assert await said.get() == signal
     for bus in buses.values():
         assert await bus.healthy()
         assert await bus.refusal() is None

@@ -134,11 +134,8 @@ class HttpSessions:
     ) -> None:
         stream = PostStream(send)
         exchange = HttpExchange(session, stream, self._messages.requests)
-        headers = _with_version(scope["headers"], session.protocol_version)
         try:
-            await self._inner(
-                {**scope, "headers": headers, EXCHANGE: exchange}, receive, stream.send
-            )
+            await self._inner({**scope, EXCHANGE: exchange}, receive, stream.send)
         finally:
             self._messages.requests.lose(stream)
 
@@ -202,14 +199,6 @@ def _with_session(session_id: str | None, send: Send) -> Send:
         await send(message)
 
     return send_with_session
-
-
-def _with_version(headers: list[tuple[bytes, bytes]], version: str) -> list[tuple[bytes, bytes]]:
-    """Add the session's protocol version, which clients of the oldest revision do not repeat."""
-    name = VERSION_HEADER.encode()
-    if any(each == name for each, _ in headers):
-        return headers
-    return [*headers, (name, version.encode())]
 
 
 def _no_session() -> Response:

@@ -59,6 +59,10 @@ e2e: setup ## tests of the whole embedded stack
 crash: setup ## kill and freeze executors at every point of their runs
 	$(RUN) python -m tests.crashes --all
 
+.PHONY: servers
+servers: setup ## real MCP servers from npm and PyPI, pinned, all behind one stack (ARGS="--only Git")
+	$(RUN) python -m tests.servers $(ARGS)
+
 .PHONY: races
 races: setup ## 50 writers of the same records for a minute: no lost update, no name twice
 	PML_RACE_SECONDS=60 $(RUN) pytest -q services/registry/tests/integration/test_record_races.py

@@ -58,7 +58,8 @@ class ServerStatus:
     configured time limit of a call. `title` is its name in the configuration, where that is
     another; `excluded` counts the tools that the configuration leaves out. Once connected,
     `protocol` is the agreed version of MCP, and `version` the server's own. A server that
-    `needs_login` is not tried again before one.
+    `needs_login` is not tried again before one. `declares` has its capabilities, as
+    `tools`.
     """
 
     state: ServerState
@@ -79,6 +80,7 @@ class ServerStatus:
     protocol: str | None = None
     version: str | None = None
     needs_login: bool = False
+    declares: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

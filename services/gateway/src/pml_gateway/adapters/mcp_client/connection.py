@@ -90,6 +90,7 @@ class UpstreamConnection:
         self.tools: tuple[ToolDefinition, ...] = ()
         self.excluded = 0
         self.server_version: str | None = None
+        self.declares: tuple[str, ...] = ()
         self.offers = Offers()
         self.end_reason = ""
         self._name = name
@@ -139,6 +140,8 @@ class UpstreamConnection:
         with anyio.CancelScope(deadline=anyio.current_time() + timeout) as connecting:
             async with self._session as client:
                 self.transport.version = client.protocol_version
+                declared = client.server_capabilities.model_dump(by_alias=True, exclude_none=True)
+                self.declares = tuple(sorted(declared))
                 self.server_version = client.server_info.version if client.server_info else None
                 await self._list_admitted(client)
                 await self._list_offers(client)

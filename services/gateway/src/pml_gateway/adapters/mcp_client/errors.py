@@ -2,6 +2,7 @@
 
 from typing import Final, Literal, cast
 
+import httpx2
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from pydantic import ValidationError
@@ -26,6 +27,9 @@ def describe(error: BaseException) -> str:
     leaf = _first_leaf(error)
     if isinstance(leaf, OSError) and leaf.filename is not None:
         return f"cannot start {leaf.filename!r}: {leaf.strerror}; check its command and cwd"
+    if isinstance(leaf, httpx2.HTTPStatusError):
+        answer = leaf.response
+        return f"it opened no stream: HTTP {answer.status_code} {answer.reason_phrase}"
     return str(leaf) or type(leaf).__name__
 
 

@@ -90,7 +90,8 @@ class UpstreamServer:
         self._availability = Availability(name, limits)
         self._announcements = Announcements(name, on_tools, limits)
         self._offer_announcements = OfferAnnouncements(on_offers)
-        self._about: tuple[Transport, str | None, str | None] = (server.type, None, None)
+        self._transport: Transport = server.type
+        self._last: UpstreamConnection | None = None
         self._connection: UpstreamConnection | None = None
         self._gate = CallGate(name, limits)
         self.requests = OfferRequests(name, self._gate, self._connected)
@@ -112,7 +113,7 @@ class UpstreamServer:
     @property
     def status(self) -> ServerStatus:
         """Its present status."""
-        transport, protocol, version = self._about
+        last = self._last
         return ServerStatus(
             state=self._availability.state,
             error=self._availability.error,
@@ -128,9 +129,10 @@ class UpstreamServer:
             timeout_s=self._server.timeout,
             title=self._title,
             excluded=self._excluded,
-            transport=transport,
-            protocol=protocol,
-            version=version,
+            transport=self._transport,
+            protocol=None if last is None else last.transport.version,
+            version=None if last is None else last.server_version,
+            declares=() if last is None else last.declares,
             needs_login=self._availability.parked,
         )
 
@@ -333,7 +335,7 @@ class UpstreamServer:
             ready_at = time.monotonic()
             self._connection = connection
             self._timeouts_in_row = 0
-            self._about = (server.type, connection.transport.version, connection.server_version)
+            self._transport, self._last = server.type, connection
             self._take_tools(connection)
             self._take_offers(connection)
             self._availability.set_ready()

@@ -132,7 +132,8 @@ class ServerView(Contract):
     `half_open`, one at a time is made. `timeout_s` is the configured time limit of a call.
     `title` is its name in the configuration, where that is another than `name`; `excluded` counts
     the tools that the configuration leaves out; `protocol` is the agreed version of MCP, `version`
-    the server's own. One that `needs_login` is not tried again before one."""
+    the server's own. One that `needs_login` is not tried again before one. `declares` has its
+    capabilities, as `tools` and `resources`."""
 
     name: str
     title: str | None = None
@@ -153,6 +154,7 @@ class ServerView(Contract):
     protocol: str | None = None
     version: str | None = None
     needs_login: bool = False
+    declares: tuple[str, ...] = ()
     quarantined: tuple[QuarantinedTool, ...] = ()
 
 

@@ -68,6 +68,7 @@ def server_routes(
                 protocol=status.protocol,
                 version=status.version,
                 needs_login=status.needs_login,
+                declares=status.declares,
                 quarantined=acceptance.quarantine.reports(name),
             )
             for name, status in sorted(servers.status().items())

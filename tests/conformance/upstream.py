@@ -36,6 +36,7 @@ from mcp_types import (
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
+    ResourceLink,
     ResourceTemplate,
     TextResourceContents,
     Tool,
@@ -56,6 +57,9 @@ from tests.conformance.fixtures import (
 Context = ServerRequestContext[Any, Any]
 Answer = CallToolResult | InputRequiredResult
 Run = Callable[[Context, CallToolRequestParams], Awaitable[Answer]]
+
+UNLISTED: Final = "test://unlisted"
+"""A resource that is in no list: a tool's result links to it. No scenario of the suite asks so."""
 
 _PAUSE_S: Final = 0.05
 _ANY: Final[dict[str, Any]] = {"type": "object"}
@@ -117,6 +121,7 @@ _TOOLS: Final[dict[str, Run]] = {
     "logging_tool": _logs,
     "tool_with_progress": _progresses,
     "error_handling": _fails,
+    "resource_link": _says(ResourceLink(uri=UNLISTED, name="unlisted")),
     "missing_capability": require_sampling,
     "trigger_tool_change": _changes_tools,
     "trigger_prompt_change": _changes_prompts,
@@ -174,7 +179,7 @@ async def _read_resource(ctx: Context, params: ReadResourceRequestParams) -> Rea
     if uri == _BINARY:
         blob = BlobResourceContents(uri=uri, mime_type="image/png", blob=IMAGE.data)
         return ReadResourceResult(contents=[blob])
-    if uri in (_STATIC, _WATCHED):
+    if uri in (_STATIC, _WATCHED, UNLISTED):
         said = "This is the content of the static text resource."
         return ReadResourceResult(
             contents=[TextResourceContents(uri=uri, mime_type=plain, text=said)]

@@ -126,7 +126,7 @@ def assemble(
         withdrawals,
         elsewhere,
     )
-    calls = ToolCalls(tools, stores.ledger, instance, runs, policies.of, now)
+    calls = ToolCalls(tools, stores.ledger, instance, runs, policies.of, now, programs.callers)
     direct = DirectCalls(workflows, calls, bus.publish, now, ready, withdrawals)
     return Parts(
         settings=settings,

@@ -95,10 +95,12 @@ class Caller:
 
 @dataclass(frozen=True)
 class CallOrigin:
-    """The caller of a tool; a repetition of the call has the same `key`."""
+    """The caller of a tool; a repetition of the call has the same `key`. `side` is given where the
+    caller waits for the call in this process."""
 
     caller: Caller
     key: UUID
+    side: "CallerSide | None" = None
 
 
 class ToolCaller(Protocol):
@@ -416,6 +418,16 @@ Report = Callable[[int, int, str], Awaitable[None]]
 """Tells a caller of progress: the calls that a run has reached, their number, and a sentence."""
 
 
+@dataclass(frozen=True)
+class ToolProgress:
+    """Progress of a tool's call, in numbers of its server."""
+
+    tool_id: str
+    progress: float
+    total: float | None
+    message: str | None
+
+
 class ClientRefused(Exception):
     """The MCP client of a call gave no result: it erred, cannot answer, is gone, or did not answer
     in time. `code` is JSON-RPC's."""
@@ -445,10 +457,12 @@ class CallerSide:
     time), if it is given, at the latest. `is_gone` tells whether the answer would reach nobody, and
     `withdrawn`, where the call is cancelled, whether its caller wants the workflow stopped. Through
     `client`, if it is an MCP client that said what it can do, it is asked while it waits. `asker`
-    asks its user to decide an approval, where the client can do that."""
+    asks its user to decide an approval, where the client can do that. `relay` takes the progress of
+    tools that are called meanwhile."""
 
     answer_by: float | None = None
     report: Report | None = None
+    relay: Callable[[ToolProgress], None] | None = None
     is_gone: Callable[[], Awaitable[bool]] = _is_never_gone
     withdrawn: Callable[[], bool] = lambda: False
     client: ClientSide | None = None

@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 from pml_common.contracts import ids
 from pml_common.contracts.trace import LogWritten, ToolStart
 from pml_gateway.domain.workflow.events import Analyzed
-from pml_gateway.domain.workflow.progress import calls_of, progress_value, reached_in
+from pml_gateway.domain.workflow.progress import (
+    calls_of,
+    next_value,
+    progress_value,
+    reached_in,
+)
 from services.gateway.tests.support.builders import (
     AT,
     READ,
@@ -29,6 +34,15 @@ def test_progress_grows_with_beats_and_calls_and_stays_below_the_calls_reached(
     now = progress_value(done, beats)
     assert now < progress_value(done, beats + 1) < max(done, 0.5)
     assert now < progress_value(done + 1, 0)
+
+
+@given(said=st.floats(-1, 1e9), wanted=st.floats(-1e9, 1e9))
+def test_the_next_value_is_greater_than_the_last_and_the_wanted_one_if_it_can_be(
+    said: float, wanted: float
+) -> None:
+    value = next_value(said, wanted)
+    assert value > said
+    assert value == wanted or wanted <= said
 
 
 def test_a_programs_own_calls_are_counted() -> None:

@@ -85,7 +85,8 @@ class DirectCalls:
         span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
         await self._begin(workflow, is_stored=not repeatable(tool))
         call = call_of(workflow, tool.tool_id)
-        made = self._spawn(self._made(workflow, call, CallOrigin(caller, call.idempotency_key)))
+        origin = CallOrigin(caller, call.idempotency_key, side)
+        made = self._spawn(self._made(workflow, call, origin))
         if side.report is not None:
             await side.report(0, 1, f"0 of 1 calls ended: {tool.tool_id}")
         try:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID, uuid4
@@ -18,6 +18,7 @@ from pml_gateway.application.callers_elsewhere import CallersElsewhere
 from pml_gateway.application.cancel import Withdrawals
 from pml_gateway.application.first_step import FirstStep
 from pml_gateway.application.progress import ProgressReports
+from pml_gateway.application.waiting_callers import WaitingCallers
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
@@ -62,6 +63,7 @@ class ProgramExecution:
     progress: ProgressReports
     withdrawals: Withdrawals
     elsewhere: CallersElsewhere
+    callers: WaitingCallers = field(default_factory=WaitingCallers)
 
     async def execute(
         self,
@@ -130,7 +132,10 @@ class ProgramExecution:
         scope, is_new = asked.scope, asked.request.idempotency_key is None
         workflow_id = ids.workflow_id(scope, asked.idempotency_key)
         party = Party(scope, asked.principal)
-        with self.workflows.subscribe(scope, workflow_id) as waiter:
+        with (
+            self.workflows.subscribe(scope, workflow_id) as waiter,
+            self.callers.waiting(scope, workflow_id, side),
+        ):
             within_s = max(0.0, deadline - _now())
             turn = self.admission.turn(party, workflow_id, within_s, is_new=is_new)
             async with self.progress.of(side, scope, workflow_id) as reached, turn as admitted:
@@ -173,7 +178,10 @@ class ProgramExecution:
     async def _until(self, joined: Workflow, side: CallerSide, deadline: float) -> Executed:
         """Wait for a workflow that another call began."""
         scope, workflow_id = joined.scope, joined.workflow_id
-        with self.workflows.subscribe(scope, workflow_id) as waiter:
+        with (
+            self.workflows.subscribe(scope, workflow_id) as waiter,
+            self.callers.waiting(scope, workflow_id, side),
+        ):
             await self.elsewhere.join(scope, workflow_id)
             async with self.progress.of(side, scope, workflow_id) as reached:
                 known = await self.workflows.known(scope, workflow_id) or joined

@@ -22,6 +22,7 @@ from pml_common.telemetry.spans import spanning
 from pml_gateway.application.calls_under_way import CallsUnderWay, UnderWay
 from pml_gateway.application.run_cache import RunBeingCancelled, RunCache, call_keys
 from pml_gateway.application.server_listings import never_listed
+from pml_gateway.application.waiting_callers import WaitingCallers
 from pml_gateway.domain.tool_calls.call_ruling import (
     Listed,
     Ruling,
@@ -48,7 +49,7 @@ from pml_gateway.domain.tool_calls.repeatable import (
     repeatable,
 )
 from pml_gateway.domain.tool_calls.tool_result import Answered
-from pml_gateway.ports import Caller, CallLedger, CallOrigin, KnownTools
+from pml_gateway.ports import Caller, CallerSide, CallLedger, CallOrigin, KnownTools
 
 log = logging.getLogger(__name__)
 _tracer = trace.get_tracer(__name__)
@@ -85,8 +86,10 @@ class ToolCalls:
         runs: RunCache,
         policy_of: Callable[[Scope], Policy],
         now: Callable[[], datetime],
+        callers: WaitingCallers | None = None,
     ) -> None:
         self._tools = tools
+        self._callers = callers or WaitingCallers()
         self._ledger = ledger
         self._instance = instance
         self._runs = runs
@@ -170,7 +173,8 @@ class ToolCalls:
             try:
                 outcome = await self._begin(call, entry, run)
                 if isinstance(outcome, Entry):
-                    origin = _origin(call, run)
+                    side = self._callers.of(call.scope, call.workflow_id)
+                    origin = _origin(call, run, side)
                     made = await self._call_until_run_ends(call, deadline, under_way, origin)
                     plain = made.plain if isinstance(made, Answered) else made
                     outcome = await self._store(call, outcome, plain)
@@ -339,7 +343,7 @@ class ToolCalls:
             await asyncio.sleep(_STORE_AGAIN_S)
 
 
-def _origin(call: CallTool, run: Run) -> CallOrigin:
+def _origin(call: CallTool, run: Run, side: CallerSide | None) -> CallOrigin:
     """Both attempts at a call have the same key: the second one repeats the first."""
     key = ids.call_trace_id(call.workflow_id, call.node_id, call.occurrence)
-    return CallOrigin(Caller(call.scope, run.principal), key)
+    return CallOrigin(Caller(call.scope, run.principal), key, side)

@@ -166,7 +166,8 @@ class Program:
             self.freeze,
             self.variable,
         )
-        return {run.__name__: run for run in (*runs, self.grow, self.huge, self.write, self.link)}
+        more = (self.grow, self.huge, self.write, self.link, self.steps)
+        return {run.__name__: run for run in (*runs, *more)}
 
     def _note(self, line: str) -> None:
         with self._log.open("a") as file:
@@ -230,6 +231,12 @@ class Program:
             await ctx.session.send_resource_list_changed()
             await ctx.session.send_prompt_list_changed()
         return says("written")
+
+    async def steps(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        """Report progress in so many steps."""
+        for step in range(1, args["steps"] + 1):
+            await ctx.session.report_progress(step, args["steps"], f"step {step}")
+        return says("done")
 
     async def link(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
         return CallToolResult(content=[ResourceLink(uri=args["uri"], name="linked")])

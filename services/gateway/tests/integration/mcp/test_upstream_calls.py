@@ -1,6 +1,7 @@
 """Calls on connected MCP servers, over each transport and each generation of the protocol."""
 
 import asyncio
+from uuid import UUID
 
 import pytest
 
@@ -10,7 +11,9 @@ from pml_common.contracts.tool import ToolAnnotations
 from pml_gateway.adapters.mcp_client.server_pool import Limits
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.tool_calls.tool_result import Answered
+from pml_gateway.ports import Caller, CallerSide, CallOrigin, ToolProgress
 from services.gateway.tests.integration.mcp.harness import QUICK, Listener, ServerHarness, connected
+from services.gateway.tests.support.builders import SCOPE
 
 pytestmark = pytest.mark.integration
 
@@ -28,6 +31,17 @@ async def test_a_server_lists_its_tools_with_their_hints(reached: ServerConfig) 
     assert tools["echo"].title == "Echo"
     assert tools["echo"].output_schema is not None
     assert tools["blocks"].output_schema is None
+
+
+async def test_progress_reaches_the_caller_who_waits(reached: ServerConfig) -> None:
+    told: list[ToolProgress] = []
+    side = CallerSide(relay=told.append)
+    origin = CallOrigin(Caller(SCOPE, "mira"), UUID(int=1), side)
+    async with connected({"box": reached}) as pool:
+        await pool.call("box:steps", {"steps": 2}, 5, origin)
+        await eventually(lambda: len(told) == 2)
+        await pool.call("box:steps", {"steps": 2}, 5)
+    assert told == [ToolProgress("box:steps", n, 2, f"step {n}") for n in (1, 2)]
 
 
 def _plain(outcome: ToolOutcome) -> ToolOutcome:

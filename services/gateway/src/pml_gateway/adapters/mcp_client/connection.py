@@ -128,8 +128,8 @@ class UpstreamConnection:
         self,
         on_ready: Callable[[], None],
         on_tools: Callable[[], None],
-        on_offers: Callable[[], None],
         on_end: Callable[[], None],
+        on_offers: Callable[[], None] = lambda: None,
     ) -> None:
         """Connect and stay connected until either side ends it; raises what the SDK raises.
 

@@ -183,11 +183,12 @@ class ServerPool(ToolServers, OfferingServers):
     async def call(
         self, tool_id: str, args: JsonObject, timeout_s: float, origin: CallOrigin | None = None
     ) -> ToolOutcome:
-        """Call a tool; its server does not hear whose call it is."""
+        """Call a tool; its server hears nothing of the caller but what its client can be asked."""
         name, _, tool = tool_id.partition(":")
         server = self._servers.get(name)
         if server is not None:
-            return await server.call(tool, args, timeout_s)
+            side = None if origin is None else origin.side
+            return await server.call(tool, args, timeout_s, side)
         faulty = self._faulty.get(name)
         if faulty is not None:
             message = not_connected(name, faulty.error or faulty.state)

@@ -21,6 +21,7 @@ from pml_gateway.adapters.mcp_client.announcements import (
 )
 from pml_gateway.adapters.mcp_client.availability import Availability
 from pml_gateway.adapters.mcp_client.call_gate import CallGate, TurnedAway, wait_within
+from pml_gateway.adapters.mcp_client.calling import Asked, called
 from pml_gateway.adapters.mcp_client.connection import Admit, Limits, UpstreamConnection
 from pml_gateway.adapters.mcp_client.errors import (
     EFFECT_UNKNOWN,
@@ -43,7 +44,7 @@ from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.tool_calls.repeatable import NotSent, repeatable
 from pml_gateway.domain.tool_calls.tool_result import outcome_of
-from pml_gateway.ports import Login, Logins, ServerStatus, Transport
+from pml_gateway.ports import CallerSide, Login, Logins, ServerStatus, Transport
 
 log = logging.getLogger(__name__)
 
@@ -168,14 +169,17 @@ class UpstreamServer:
             await self._owner
         await asyncio.gather(*self._requests, return_exceptions=True)
 
-    async def call(self, tool: str, args: JsonObject, timeout_s: float) -> ToolOutcome:
+    async def call(
+        self, tool: str, args: JsonObject, timeout_s: float, side: CallerSide | None = None
+    ) -> ToolOutcome:
         """Call one of its tools; answers within `timeout_s`, and within the server's own time limit
         once the call is sent, whatever the server does."""
         if not self._server.tool_lists.offers(tool):
             return NotSent(status="refused", message=excluded(self.name, tool))
         sent = asyncio.Event()
         judged = self._find(tool)
-        request = asyncio.create_task(self._request(tool, judged, args, timeout_s, sent))
+        asked = Asked(tool, args, timeout_s, judged, sent, side)
+        request = asyncio.create_task(self._request(asked))
         self._requests.add(request)
         request.add_done_callback(self._requests.discard)
         try:
@@ -212,14 +216,7 @@ class UpstreamServer:
     def _find(self, name: str) -> ToolDefinition | None:
         return next((tool for tool in self.tools if tool.name == name), None)
 
-    async def _request(
-        self,
-        tool: str,
-        judged: ToolDefinition | None,
-        args: JsonObject,
-        timeout_s: float,
-        sent: asyncio.Event,
-    ) -> ToolOutcome:
+    async def _request(self, asked: Asked) -> ToolOutcome:
         """Make one call; again if the server certainly never received it, at least once and for up
         to `absence_s`."""
         until = time.monotonic() + self._limits.absence_s
@@ -228,7 +225,7 @@ class UpstreamServer:
             async with self._gate.entered():
                 while True:
                     try:
-                        return await self._attempt(tool, judged, args, timeout_s, sent)
+                        return await self._attempt(asked)
                     except Refused as error:
                         refusals += 1
                         reason = str(error)
@@ -241,28 +238,21 @@ class UpstreamServer:
             return NotSent(status="tool_error", message=f"{away}. Nothing was called")
         return NotSent(status="tool_error", message=not_connected(self.name, reason))
 
-    async def _attempt(
-        self,
-        tool: str,
-        judged: ToolDefinition | None,
-        args: JsonObject,
-        timeout_s: float,
-        sent: asyncio.Event,
-    ) -> ToolOutcome:
-        """Send the call once, if its tool is still the one that was `judged`: the server may have
+    async def _attempt(self, asked: Asked) -> ToolOutcome:
+        """Send the call once, if its tool is still the one that was judged: the server may have
         come back as another while the call waited for it. Raises NotConnected, Refused."""
         connection, client = await self._connected()
+        tool = asked.tool
         listed = connection.find(tool)
-        changed = judged is not None and listed is not None and listed != judged
+        changed = asked.judged is not None and listed is not None and listed != asked.judged
         if changed or connection.holds_back(tool):
             return NotSent(status="refused", message=changed_meanwhile(self.name, tool))
-        sent.set()
+        asked.sent.set()
         began = time.monotonic()
         try:
             with connection.calling():
-                result = await client.call_tool(tool, args, read_timeout_seconds=timeout_s)
+                answer = await called(client, self.name, asked)
             self._gate.answered()
-            answer = result.model_dump(mode="json", by_alias=True, exclude_none=True)
             return outcome_of(with_links(answer, self._link))
         except Exception as error:
             log.debug("%s:%s raised", self.name, tool, exc_info=True)
@@ -271,7 +261,7 @@ class UpstreamServer:
             if outcome is not None:
                 self._gate.failed(error, began, connection.transport.fault)
                 return outcome
-            sent.clear()
+            asked.sent.clear()
             await connection.close_when_idle(str(error), _IDLE_WITHIN_S)
             raise Refused(str(error)) from error
 
@@ -348,8 +338,8 @@ class UpstreamServer:
             await connection.run(
                 on_ready,
                 lambda: self._take_tools(connection),
-                lambda: self._take_offers(connection),
                 on_end,
+                lambda: self._take_offers(connection),
             )
             ended = connection.end_reason or connection.transport.fault
             reason = ended or "it closed the connection"

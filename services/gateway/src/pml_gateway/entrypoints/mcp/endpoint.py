@@ -264,7 +264,9 @@ class McpEndpoint:
     ) -> SubscriptionsListenResult:
         if self._ending:
             asyncio.get_running_loop().call_soon(self._listeners.close)  # after it opens
-        return await self._listeners(ctx, params)
+        heard = params.notifications.model_copy(update={"resource_subscriptions": None})
+        lists = params.model_copy(update={"notifications": heard})
+        return await self._listeners(ctx, lists)
 
     async def _list_tools(
         self, ctx: Context, params: PaginatedRequestParams | None

@@ -7,18 +7,16 @@ with a notification in a request of its own, which names the session and the cal
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, Final
 
-import anyio
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp_types import CallToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import JsonValue
 
-from pml_gateway.domain.workflow.progress import progress_value
 from pml_gateway.entrypoints.mcp.http_exchange import client_of, exchange_of
+from pml_gateway.entrypoints.mcp.progress import Progress
 from pml_gateway.ports import CallerSide
 
 Context = ServerRequestContext[Any, Any]
@@ -34,37 +32,6 @@ REQUEST_CANCELLED: Final = -32800
 
 _Key = tuple[str, str | int]
 """Session and id of the request."""
-
-
-class _Progress:
-    """Progress notifications of one call, each with a greater value than the one before."""
-
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-        self._done, self._beats = 0, 0
-        self._total: int | None = None
-        self._message = "accepted"
-        self._said = -1.0
-
-    async def report(self, done: int, total: int, message: str) -> None:
-        """Send that so many calls of a program are reached."""
-        if done > self._done:
-            self._done, self._beats = done, 0
-        self._total, self._message = total, message
-        await self._send()
-
-    async def beat(self, every_s: float) -> None:
-        """Send that the call is still under way, until this is cancelled."""
-        while True:
-            await asyncio.sleep(every_s)
-            await self._send()
-
-    async def _send(self) -> None:
-        while (value := progress_value(self._done, self._beats)) <= self._said:
-            self._beats += 1
-        self._said = value
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody reads it
-            await self._ctx.session.report_progress(value, self._total, self._message)
 
 
 class _OpenCall:
@@ -98,22 +65,27 @@ class OpenCalls:
         """Do the work of a call for the client that made it."""
         wants_progress = ctx.meta is not None and ctx.meta.get("progress_token") is not None
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        call, progress = _OpenCall(), _Progress(ctx) if wants_progress else None
+        call, progress = (
+            _OpenCall(),
+            Progress(ctx.session.report_progress) if wants_progress else None,
+        )
         side = CallerSide(
             answer_by=None if progress else _now() + self._answer_within_s,
             report=progress.report if progress else None,
+            relay=progress.relay if progress else None,
             is_gone=call.is_gone,
             withdrawn=lambda: not self._ending if is_modern else call.withdrawn,
             client=client_of(ctx),
         )
-        beating = progress and asyncio.create_task(progress.beat(self._beat_s))
+        beating = progress and asyncio.create_task(progress.run(self._beat_s))
         try:
             if is_modern:
                 return await work(side)
             return await self._detached(ctx, call, work(side))
         finally:
-            if beating is not None:
+            if beating is not None and progress is not None:
                 beating.cancel()
+                await progress.flush()
 
     def has_of(self, session_key: str) -> bool:
         """Whether a call of this session is under way here."""

@@ -27,6 +27,7 @@ from mcp_types import (
     Completion,
     GetPromptRequestParams,
     GetPromptResult,
+    Icon,
     InputRequiredResult,
     ListPromptsResult,
     ListResourcesResult,
@@ -60,6 +61,8 @@ Run = Callable[[Context, CallToolRequestParams], Awaitable[Answer]]
 
 UNLISTED: Final = "test://unlisted"
 """A resource that is in no list: a tool's result links to it. No scenario of the suite asks so."""
+
+ICON: Final = Icon(src="data:image/png;base64,AAAA", sizes=["48x48"])
 
 _PAUSE_S: Final = 0.05
 _ANY: Final[dict[str, Any]] = {"type": "object"}
@@ -136,7 +139,15 @@ _TEMPLATE: Final = "test://template/{id}/data"
 async def _list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
     return ListToolsResult(
         tools=[
-            Tool(name=name, description=f"Test: {name}.", input_schema=_ANY, annotations=_READS)
+            Tool(
+                name=name,
+                title="Link to a resource" if name == "resource_link" else None,
+                description=f"Test: {name}.",
+                input_schema=_ANY,
+                annotations=_READS,
+                icons=[ICON] if name == "resource_link" else None,
+                _meta={"example.org/kind": "test"},
+            )
             for name in (*_TOOLS, *_grown)
         ]
     )

@@ -95,7 +95,7 @@ async def test_ac05_ac15_an_mcp_client_lists_capabilities_and_uses_the_dns(
     await _named(harness, "dnsm:listed", _peek("listed"))
     async with Client(f"{harness.stack.url}/mcp") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert tools["dns_lookup"].title == "dns:lookup"
+        assert (tools["dns_lookup"].meta or {})["pml/tool"] == "dns:lookup"
         listed = await client.call_tool("pml_list_capabilities", {"namespace": "dnsm"})
         assert listed.structured_content is not None
         (one,) = listed.structured_content["capabilities"]

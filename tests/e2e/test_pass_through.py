@@ -6,6 +6,7 @@ import pytest
 from mcp_types import ResourceLink, TextResourceContents
 
 from libs.pml_local.tests.support.harness import eventually
+from tests.conformance.upstream import ICON
 from tests.e2e.agents import Mode, agent, answer_of
 from tests.e2e.harness import StackHarness
 
@@ -43,8 +44,15 @@ async def test_the_progress_of_tools_reaches_the_client_of_the_call_and_of_the_p
         assert all(before < after for (before, *_), (after, *_) in pairwise(told))
 
 
-async def test_a_link_in_a_result_can_be_read(harness: StackHarness, mode: Mode) -> None:
+async def test_a_tool_is_shown_as_its_server_does_and_its_link_can_be_read(
+    harness: StackHarness, mode: Mode
+) -> None:
     async with agent(harness, mode) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        tool = tools["test_resource_link"]
+        assert tool.title == "Link to a resource"
+        assert tool.icons == [ICON]
+        assert tool.meta == {"example.org/kind": "test", "pml/tool": "test:resource_link"}
         (link,) = (await client.call_tool("test_resource_link")).content
         assert isinstance(link, ResourceLink)
         assert link.uri == "pml://test/test://unlisted"

@@ -210,6 +210,11 @@ class OfferingServers(Protocol):
         """Return what each server last listed."""
         ...
 
+    def shown(self, tool_id: str) -> JsonObject:
+        """Return what a server shows with a tool beside its definition: `_meta`, icons and
+        `execution`, as MCP lists them."""
+        ...
+
     async def ask(
         self,
         server: str,
@@ -231,6 +236,10 @@ class OfferedToCallers(Protocol):
 
     def offered(self, scope: Scope) -> Offered:
         """Return what is offered to a scope."""
+        ...
+
+    def shown(self, tool_id: str) -> JsonObject:
+        """Return what is shown with a tool, as OfferingServers does."""
         ...
 
     async def read(

@@ -16,12 +16,16 @@ class StubOffers(OfferingServers):
 
     listed: Mapping[str, Offers] = field(default_factory=dict[str, Offers])
     answer: JsonObject | Exception = field(default_factory=dict[str, JsonValue])
+    tools: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     asked: list[tuple[str, OfferMethod, JsonObject, JsonObject]] = field(
         default_factory=list[tuple[str, OfferMethod, JsonObject, JsonObject]]
     )
 
     def offers(self) -> Mapping[str, Offers]:
         return self.listed
+
+    def shown(self, tool_id: str) -> JsonObject:
+        return self.tools.get(tool_id, {})
 
     async def ask(
         self,

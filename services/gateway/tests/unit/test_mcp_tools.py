@@ -129,7 +129,7 @@ def test_a_tool_without_a_description_is_listed_with_one_that_says_so() -> None:
     assert listing["description"] == "fs:read, which its server does not describe"
 
 
-def test_a_tool_is_listed_with_its_true_id_as_title() -> None:
+def test_a_tool_is_listed_with_its_own_title_and_what_its_server_shows() -> None:
     tool = ToolDefinition(
         server="fs",
         name="read",
@@ -145,11 +145,15 @@ def test_a_tool_is_listed_with_its_true_id_as_title() -> None:
         "inputSchema": SCHEMA,
         "outputSchema": {"type": "object"},
         "annotations": {"readOnlyHint": True},
+        "_meta": {"pml/tool": "fs:read"},
     }
     titled = tool.model_copy(update={"title": "Read a file"})
-    listing = listing_of(titled, "fs_read")
-    assert listing["title"] == "fs:read"
+    shown: JsonObject = {"_meta": {"a.org/b": 1}, "icons": [{"src": "a.png"}], "name": "other"}
+    listing = listing_of(titled, "fs_read", shown)
+    assert (listing["name"], listing["title"]) == ("fs_read", "Read a file")
     assert listing["annotations"] == {"readOnlyHint": True, "title": "Read a file"}
+    assert listing["_meta"] == {"a.org/b": 1, "pml/tool": "fs:read"}
+    assert listing["icons"] == [{"src": "a.png"}]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,14 @@
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.domain.api.mcp_tools import definitions_of
-from pml_gateway.domain.servers.tool_meta import has_meta, icons_of, meta_of, unstable_keys
+from pml_gateway.domain.servers.tool_meta import (
+    has_meta,
+    icons_of,
+    meta_of,
+    passed_meta,
+    shown_with,
+    unstable_keys,
+)
 
 
 def tool(name: str = "a", **more: object) -> JsonObject:
@@ -63,3 +70,17 @@ def test_keys_that_differ_between_two_listings_are_left_out() -> None:
 def test_only_listings_with_meta_are_worth_a_second_look() -> None:
     assert has_meta([tool(), tool(_meta={"a": 1})])
     assert not has_meta([tool(), tool(_meta={}), tool(_meta=None)])
+
+
+def test_what_a_server_shows_with_a_tool_is_passed_on_unless_it_is_long_or_the_protocols() -> None:
+    long = [{"src": f"data:image/png;base64,{'A' * 20_000}"}]
+    meta: JsonObject = {"ui/resource": "ui://a", "io.modelcontextprotocol/x": 1, "pml/tool": "b:c"}
+    execution: JsonObject = {"taskSupport": "optional"}
+    shown = shown_with(tool(_meta=meta, icons=long, execution=execution))
+    assert shown == {"_meta": {"ui/resource": "ui://a"}, "execution": execution}
+    icons = [{"src": "data:image/png;base64,AAAA", "mimeType": None}]
+    assert shown_with(tool(icons=icons, execution={"taskSupport": None})) == {
+        "icons": [{"src": "data:image/png;base64,AAAA"}]
+    }
+    assert shown_with(tool(_meta=None)) == {}
+    assert passed_meta("no object") == {}

@@ -183,3 +183,9 @@ def test_any_result_has_an_outcome(result: JsonObject) -> None:
 def test_the_first_integer_that_is_not_exact_is_found() -> None:
     assert inexact_integer({"a": [1, {"b": 2**53}], "c": 2**60}) == ("a.1.b", 2**53)
     assert inexact_integer({"a": [True, 2**53 - 1, 1e300, "x", None]}) is None
+
+
+def test_the_meta_of_an_answer_is_passed_on_but_for_the_protocols_own() -> None:
+    meta: JsonObject = {"a.org/b": 1, "io.modelcontextprotocol/serverInfo": {"name": "fs"}}
+    assert answered_result({"content": [], "_meta": meta})["_meta"] == {"a.org/b": 1}
+    assert "_meta" not in answered_result({"content": [], "_meta": {"pml/x": 1}})

@@ -31,6 +31,10 @@ class PassThrough(OfferedToCallers):
         return Offered(permitted(self.servers.offers(), self.policy_of(scope)), self.fits)
 
     @override
+    def shown(self, tool_id: str) -> JsonObject:
+        return self.servers.shown(tool_id)
+
+    @override
     async def read(
         self, scope: Scope, uri: str, more: JsonObject, capabilities: JsonObject
     ) -> JsonObject:

@@ -54,7 +54,10 @@ async def test_an_upstream_tool_is_called_by_either_name(
 async def test_a_colliding_name_calls_its_own_tool(mcp: ServedEndpoint, mode: str) -> None:
     async with mcp.client(mode) as client:
         mcp.agent.answers["a_b:c"] = ToolOutcome(status="ok", result="mine")
-        listed = {tool.title: tool.name for tool in (await client.list_tools()).tools}
+        listed = {
+            (tool.meta or {}).get("pml/tool"): tool.name
+            for tool in (await client.list_tools()).tools
+        }
         assert _text(await client.call_tool(listed["a_b:c"], {})) == "mine"
 
 

@@ -23,10 +23,11 @@ async def test_meta_tools_and_upstream_tools_are_listed(mcp: ServedEndpoint, mod
             "pml_list_capabilities",
         ]
         assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", tool.name) for tool in tools)
-        by_title = {tool.title: tool for tool in tools}
-        assert {"a:b_c", "a_b:c", "fs:read"} <= by_title.keys()
-        read = by_title["fs:read"]
-        assert read.name == "fs_read"
+        by_id = {(tool.meta or {}).get("pml/tool"): tool for tool in tools}
+        assert {"a:b_c", "a_b:c", "fs:read"} <= by_id.keys()
+        assert by_id["a:b_c"].title == "a:b_c"
+        read = by_id["fs:read"]
+        assert (read.name, read.title) == ("fs_read", "Read a file")
         assert read.output_schema == OUTPUT
         assert read.annotations is not None
         assert read.annotations.read_only_hint is True

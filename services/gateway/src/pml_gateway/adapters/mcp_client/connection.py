@@ -31,7 +31,7 @@ from pml_gateway.domain.servers.circuit import CircuitRules
 from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
-from pml_gateway.domain.servers.tool_meta import MetaKey, has_meta, unstable_keys
+from pml_gateway.domain.servers.tool_meta import MetaKey, has_meta, shown_with, unstable_keys
 
 log = logging.getLogger(__name__)
 _MAX_PAGES = 100
@@ -92,6 +92,7 @@ class UpstreamConnection:
         self.server_version: str | None = None
         self.declares: tuple[str, ...] = ()
         self.offers = Offers()
+        self.shown: Mapping[str, JsonObject] = {}
         self.end_reason = ""
         self._name = name
         self._limits = limits
@@ -296,6 +297,7 @@ class UpstreamConnection:
             self._listed, (listed, aside) = listed, await self._pages(client)
         self._unstable |= unstable_keys(self._listed or (), listed)
         self._listed = listed
+        self.shown = {str(tool.get("name")): shown_with(tool) for tool in listed}
         tools, faults = definitions_of(
             self._name, listed, trusted=self._trusts_hints, unstable=self._unstable
         )

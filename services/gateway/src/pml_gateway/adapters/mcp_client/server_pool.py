@@ -201,6 +201,12 @@ class ServerPool(ToolServers, OfferingServers):
         return {name: server.offers for name, server in self._servers.items()}
 
     @override
+    def shown(self, tool_id: str) -> JsonObject:
+        name, _, tool = tool_id.partition(":")
+        server = self._servers.get(name)
+        return {} if server is None else server.shown(tool)
+
+    @override
     async def ask(
         self,
         server: str,

@@ -111,6 +111,10 @@ class UpstreamServer:
         """Its resources and prompts, as it last listed them."""
         return self._offer_announcements.offers
 
+    def shown(self, tool: str) -> JsonObject:
+        """Return what it shows with a tool beside the definition."""
+        return {} if self._connection is None else self._connection.shown.get(tool, {})
+
     @property
     def status(self) -> ServerStatus:
         """Its present status."""

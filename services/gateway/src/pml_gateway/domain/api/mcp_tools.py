@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
+from typing import Final
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
@@ -48,15 +49,24 @@ def definitions_of(
     return tuple(usable[name] for name in sorted(usable)), tuple(faults)
 
 
-def listing_of(tool: ToolDefinition, name: str) -> JsonObject:
-    """Build the MCP listing of a tool for our own clients: `name`, with its true id as title.
+TOOL_ID: Final = "pml/tool"
+"""Key in `_meta` of a listed tool: its true id."""
+
+
+def listing_of(tool: ToolDefinition, name: str, shown: JsonObject | None = None) -> JsonObject:
+    """Build the MCP listing of a tool for our own clients: `name`, its own title, its true id as
+    title where it has none and in `_meta`, and the rest of what its server has `shown` with it.
 
     The output schema is included if every revision of the protocol can carry it. Header hints are
     not: they concern the connection to the tool's own server.
     """
+    shown = shown or {}
+    meta = shown.get("_meta")
     listing: JsonObject = {
+        **shown,
         "name": name,
-        "title": tool.tool_id,
+        "title": tool.title or tool.tool_id,
+        "_meta": {**(meta if isinstance(meta, dict) else {}), TOOL_ID: tool.tool_id},
         "description": tool.description or f"{tool.tool_id}, which its server does not describe",
         "inputSchema": _without_header_hints(tool.input_schema),
         "annotations": _hints(tool.title, tool.annotations),

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.servers.tool_meta import passed_meta
 from pml_gateway.domain.tool_calls.exact_integers import with_exact_integers
 
 BLOCKS: Final = "_content"
@@ -57,7 +58,8 @@ def answered_result(answer: JsonObject) -> JsonObject:
     # The older revisions allow nothing but an object.
     if isinstance(structured, dict):
         result["structuredContent"] = structured
-    return result
+    meta = passed_meta(answer.get("_meta"))
+    return {**result, "_meta": meta} if meta else result
 
 
 def result_of(value: JsonValue, *, structured: bool) -> JsonObject:

@@ -84,8 +84,8 @@ that succeed as capabilities (pml_list_capabilities lists them). Run a capabilit
 pml_execute; where the answer is
 `approval_required` or `running`, its `next` names the call that returns the result
 (pml_get_task_result); pml_cancel stops it. Name what has no name with
-pml_curate_capabilities. Every other tool here is also callable inside such a program by its title,
-as `await mcp.call("server:tool", {...})`."""
+pml_curate_capabilities. Every other tool here, `server_tool`, is also callable inside such a
+program by its id, as `await mcp.call("server:tool", {...})`."""
 
 Context = ServerRequestContext[Any, Any]
 
@@ -160,7 +160,7 @@ class McpEndpoint:
     ) -> None:
         self._callers = callers
         self._listed: ListMode = listed
-        self._tools = McpTools(agent, allowed, call_timeout_s)
+        self._tools = McpTools(agent, allowed, call_timeout_s, offers.shown)
         self._asking = Asking(states)
         self._changes = InMemorySubscriptionBus()
         self._listeners = ListenHandler(self._changes)

@@ -29,6 +29,7 @@ from pml_gateway.domain.api.errors import (
 )
 from pml_gateway.domain.api.offered import Offered
 from pml_gateway.domain.api.pages import page_of
+from pml_gateway.domain.servers.tool_meta import passed_meta
 from pml_gateway.ports import Caller, OfferedToCallers, ServerRefused
 
 Context = ServerRequestContext[Any, Any]
@@ -131,7 +132,8 @@ async def _answer(
             MISSING_REQUIRED_CLIENT_CAPABILITY,
             "the server asks for input, which this revision of the protocol cannot carry",
         )
-    return {"resultType": "complete", **answer}
+    passed = {"resultType": "complete", **answer, "_meta": passed_meta(answer.get("_meta"))}
+    return passed if passed["_meta"] else {k: v for k, v in passed.items() if k != "_meta"}
 
 
 def _rest(params: RequestParams, named: str) -> JsonObject:

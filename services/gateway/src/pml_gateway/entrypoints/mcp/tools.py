@@ -3,7 +3,7 @@ servers and named capabilities."""
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final
@@ -52,8 +52,15 @@ _REFUSALS = (Busy, QueryFailed, Conflict, Forbidden, InvalidRequest, NotFound, U
 class McpTools:
     """Lists and calls tools. Failed calls return a result too, since the agent has to read it."""
 
-    def __init__(self, agent: AgentApi, allowed: AllowedTools, timeout_s: float) -> None:
+    def __init__(
+        self,
+        agent: AgentApi,
+        allowed: AllowedTools,
+        timeout_s: float,
+        shown: Callable[[str], JsonObject],
+    ) -> None:
         self._agent = agent
+        self._shown = shown
         self._allowed = allowed
         self._timeout_s = timeout_s
         self._pending: set[asyncio.Timeout] = set()
@@ -90,7 +97,7 @@ class McpTools:
         tools = {tool.tool_id: tool for tool in listed}
         names = _names_of(tools)
         upstream = (
-            Tool.model_validate(listing_of(tools[tool_id], names[tool_id]))
+            Tool.model_validate(listing_of(tools[tool_id], names[tool_id], self._shown(tool_id)))
             for tool_id in sorted(tools)
         )
         return [*(each.listing for each in META_TOOLS.values()), *upstream]

@@ -317,6 +317,8 @@ def mcp_endpoint(parts: Parts, servers: OfferingServers) -> McpEndpoint:
         now=parts.bus.now,
         version=version("pml-gateway"),
         states=RequestStates(_state_secret(parts), parts.bus.now),
+        tasks=parts.use_cases.tasks,
+        task_ttl_s=timedelta(days=settings.gateway_workflow_days).total_seconds(),
         hosts=settings.names.hosts,
         origins=settings.names.origins,
         max_body_bytes=settings.gateway_max_body_bytes,

@@ -46,6 +46,7 @@ from pml_gateway.application.speculation import Speculation
 from pml_gateway.application.suggestions import Suggestions
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
+from pml_gateway.application.workflow_tasks import WorkflowTasks
 from pml_gateway.entrypoints.http.app import UseCases
 from pml_gateway.entrypoints.http.events import EventStreams
 from pml_gateway.ports import ConfiguredServers, KnownTools
@@ -221,6 +222,7 @@ def _use_cases(
         cancellations=cancellations,
         decisions=decisions,
         elicitations=elicitations,
+        tasks=WorkflowTasks(workflows, elicitations, cancellations),
         cache=cache,
         workflows=workflows,
         store=stores.workflows,

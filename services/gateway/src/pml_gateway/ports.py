@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -467,7 +467,7 @@ class CallerSide:
     `withdrawn`, where the call is cancelled, whether its caller wants the workflow stopped. Through
     `client`, if it is an MCP client that said what it can do, it is asked while it waits. `asker`
     asks its user to decide an approval, where the client can do that. `relay` takes the progress of
-    tools that are called meanwhile."""
+    tools that are called meanwhile. `as_task`: the client polls what is not done by then."""
 
     answer_by: float | None = None
     report: Report | None = None
@@ -475,6 +475,7 @@ class CallerSide:
     is_gone: Callable[[], Awaitable[bool]] = _is_never_gone
     withdrawn: Callable[[], bool] = lambda: False
     client: ClientSide | None = None
+    as_task: bool = False
     asker: Asker | None = None
 
 
@@ -535,6 +536,43 @@ class AgentApi(Protocol):
     ) -> ToolOutcome | ExecuteResponse:
         """Call one real tool: as a workflow of this call alone where the policy allows it, as a
         program that waits for approval where it asks, never where it denies (`refused`)."""
+        ...
+
+
+class TaskState(NamedTuple):
+    """A workflow, the response for its state, and the form for the approval that it waits for,
+    where the caller's user may decide that."""
+
+    workflow: Workflow
+    response: ExecuteResponse
+    form: ApprovalForm | None
+
+
+class TaskApi(Protocol):
+    """Workflows as tasks of their callers. Every method raises NotFound for those of others, and
+    Unavailable."""
+
+    async def keep(self, caller: Caller, workflow_id: UUID) -> None:
+        """Have every gateway find a task that was begun here."""
+        ...
+
+    async def state(self, caller: Caller, workflow_id: UUID, *, shows_forms: bool) -> TaskState:
+        """Return the state of a task."""
+        ...
+
+    async def answer(
+        self,
+        caller: Caller,
+        workflow_id: UUID,
+        answers: Mapping[str, FormAnswer],
+        through: DecidedThrough,
+    ) -> None:
+        """Take the answer to the form that is open, by its key; others are ignored. Raises
+        InvalidRequest."""
+        ...
+
+    async def cancel(self, caller: Caller, workflow_id: UUID) -> None:
+        """Cancel a task; one that has ended stays as it is."""
         ...
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pml_common.contracts.executor import RunWorkflow
-from pml_common.contracts.structure import LiteralArgument
+from pml_common.contracts.structure import Argument, LiteralArgument, ObjectArgument
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api import approval_form
 from pml_gateway.domain.api.api import ExecuteRequest
@@ -33,11 +33,17 @@ from services.gateway.tests.support.parked_runs import by_name, parked, parked_e
 from services.gateway.tests.support.steps import after
 
 
-def waiting(*, path: str = "/a", intent: str | None = "tidy", capability: bool = False) -> Workflow:
+def waiting(
+    *,
+    path: str = "/a",
+    intent: str | None = "tidy",
+    capability: bool = False,
+    argument: Argument | None = None,
+) -> Workflow:
     new = workflow(ExecuteRequest(code="ask", intent=intent))
     analysis = analyzed(new, "ask", (READ, WRITE))
     nodes = tuple(
-        node.model_copy(update={"arguments": {"path": LiteralArgument(value=path)}})
+        node.model_copy(update={"arguments": {"path": argument or LiteralArgument(value=path)}})
         for node in analysis.structure.nodes
     )
     structure = analysis.structure.model_copy(update={"nodes": nodes})
@@ -75,6 +81,14 @@ def test_calls_of_capabilities_are_shown() -> None:
         "    ? n9 cap:fs:look  (line 9, any number of times)"
         in form(waiting(capability=True)).message
     )
+
+
+def test_parts_of_arguments_are_shown_below_them() -> None:
+    inner: dict[str, Argument] = {"to": LiteralArgument(value="mira")}
+    of = waiting(argument=ObjectArgument(fields=inner))
+    lines = form(of).message.splitlines()
+    at = lines.index("        path = (an object)")
+    assert lines[at + 1] == '            to = "mira"  (literal)'
 
 
 def test_nothing_in_a_form_is_hidden_or_breaks_its_lines() -> None:
@@ -116,10 +130,14 @@ def test_a_parked_run_shows_the_calls_that_wait() -> None:
     new = workflow(ExecuteRequest(code="ask", intent=None))
     running, (command,) = after(new, Analyzed(by_name(new, "allow"), AT))
     assert isinstance(command, RunWorkflow)
-    stopped, _ = advance(running, parked_event(parked(command), later(1)), RULES)
+    park = parked(command, {"path": "/a", "o": {"x": 1}})
+    wanted = park.wanted.model_copy(update={"why": "path was to be /b"})
+    park = park.model_copy(update={"wanted": wanted})
+    stopped, _ = advance(running, parked_event(park, later(1)), RULES)
     lines = form(stopped).message.splitlines()
     assert lines[0] == "PML: the agent's run stopped and goes on only if you approve."
     assert "It waits at these calls:" in lines
+    assert "        why: path was to be /b" in lines
     assert '        path = "/a"  (what the run gives it)  ! absolute path' in lines
 
 

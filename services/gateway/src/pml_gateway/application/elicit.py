@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from pml_common.contracts.gateway import DecidedThrough
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteResponse
@@ -20,6 +21,7 @@ from pml_gateway.domain.api.approval_form import (
 )
 from pml_gateway.domain.api.elicitation import ElicitationSetting
 from pml_gateway.domain.api.errors import Conflict, NotFound
+from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import Asker, Caller, CallerSide, ElicitationSettings
 
 log = logging.getLogger(__name__)
@@ -62,6 +64,14 @@ class Elicitations:
             return False
         return await self._form(caller, workflow_id) is not None
 
+    async def form(self, caller: Caller, workflow: Workflow) -> ApprovalForm | None:
+        """Return the form for an approval that the caller's user may decide now. Raises
+        StorageUnavailable."""
+        if workflow.requested.principal != caller.principal:
+            return None
+        form = form_of(workflow, self.now())
+        return form if form and (await self.setting(caller)).may_elicit else None
+
     async def around(
         self, caller: Caller, side: CallerSide, begin: Begin, resume: Resume
     ) -> ExecuteResponse:
@@ -79,7 +89,7 @@ class Elicitations:
     ) -> ExecuteResponse:
         """Return the answer of a call that is made again with the answer to its form."""
         asked, answer = given.asked, given.answer
-        notice = answer and await self._decide(caller, asked, answer, asker)
+        notice = answer and await self.decide(caller, asked, answer, asker.through)
         response = await resume(asked.workflow_id, side)
         if answer is None or answer.action != "cancel":
             response = await self._asked(caller, side, asker, response, resume)
@@ -103,7 +113,7 @@ class Elicitations:
             began = _now()
             answer = await self._answer_to(caller, form, asker)
             if answer is not None:
-                notice = await self._decide(caller, form.asked, answer, asker)
+                notice = await self.decide(caller, form.asked, answer, asker.through)
                 if answer.action == "cancel":
                     break
             elif await self._form(caller, response.workflow_id) == form:
@@ -114,12 +124,8 @@ class Elicitations:
         return _with_notice(response, notice)
 
     async def _form(self, caller: Caller, workflow_id: UUID) -> ApprovalForm | None:
-        """Return the form for an approval that the caller's user may decide now."""
         workflow = await self.workflows.known(caller.scope, workflow_id)
-        if workflow is None or workflow.requested.principal != caller.principal:
-            return None
-        form = form_of(workflow, self.now())
-        return form if form and (await self.setting(caller)).may_elicit else None
+        return None if workflow is None else await self.form(caller, workflow)
 
     async def _answer_to(
         self, caller: Caller, form: ApprovalForm, asker: Asker
@@ -139,8 +145,8 @@ class Elicitations:
                 task.cancel()
             await asyncio.gather(asking, elsewhere, return_exceptions=True)
 
-    async def _decide(
-        self, caller: Caller, asked: AskedApproval, answer: FormAnswer, asker: Asker
+    async def decide(
+        self, caller: Caller, asked: AskedApproval, answer: FormAnswer, through: DecidedThrough
     ) -> str | None:
         """Take the decision of an answer; return why it decided nothing, if the user meant it to.
         Raises InvalidRequest and errors of storage."""
@@ -150,7 +156,7 @@ class Elicitations:
         if not (await self.setting(caller)).may_elicit:
             return _OFF
         try:
-            await self.decisions.decide(caller, asked.workflow_id, decide, asker.through)
+            await self.decisions.decide(caller, asked.workflow_id, decide, through)
         except (Conflict, NotFound) as refused:
             return f"the answer to the form decided nothing: {refused}"
         return None

@@ -1,12 +1,13 @@
 """A gateway in memory, served over HTTP, and official clients with users who answer forms."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import httpx2
 from mcp import Client
+from mcp.client.extension import ClientExtension
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import (
     CallToolResult,
@@ -69,13 +70,19 @@ class Asked:
         return (await self.w.http.get(f"/api/workflows/{workflow}/approval")).json()
 
     @asynccontextmanager
-    async def client(self, user: User | None, mode: str = "auto") -> AsyncGenerator[Client]:
+    async def client(
+        self,
+        user: User | None,
+        mode: str = "auto",
+        extensions: Sequence[ClientExtension] = (),
+    ) -> AsyncGenerator[Client]:
         """Connect a client; without a user it shows no forms."""
         async with (
             httpx2.AsyncClient(timeout=30.0) as http,
             Client(
                 streamable_http_client(self.url, http_client=http),
                 mode=mode,
+                extensions=extensions,
                 elicitation_callback=None if user is None else cast("Any", user.answer),
                 client_info=Implementation(name="desk\x1b", version="4.2"),
             ) as client,

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import cast
 from uuid import UUID, uuid4
 
 import httpx2
@@ -37,7 +38,7 @@ from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.entrypoints.mcp.session_streams import StreamLimits
-from pml_gateway.ports import HERE, Caller, CallerSide
+from pml_gateway.ports import HERE, Caller, CallerSide, TaskApi
 from pml_local.ports import free_port
 from services.gateway.tests.support.offering import StubOffers
 
@@ -246,6 +247,8 @@ async def served(
         stream_limits=StreamLimits(streams=2, beat_s=stream_beat_s),
         version="1",
         states=RequestStates(bytes(32), lambda: datetime.now(UTC)),
+        tasks=cast("TaskApi", None),
+        task_ttl_s=60.0,
         max_body_bytes=max_body_bytes,
         beat_s=beat_s,
         origins=origins,

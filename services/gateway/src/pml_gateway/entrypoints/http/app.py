@@ -42,6 +42,7 @@ from pml_gateway.ports import (
     ComposedPrograms,
     ConfiguredServers,
     KnownTools,
+    TaskApi,
     WorkflowStore,
 )
 
@@ -54,6 +55,7 @@ class UseCases:
     cancellations: Cancellations
     decisions: Decisions
     elicitations: Elicitations
+    tasks: TaskApi
     cache: ResultCache
     workflows: WorkflowService
     store: WorkflowStore

@@ -93,10 +93,10 @@ class Asking:
         shows = client is not None and can_show_forms(client.capabilities)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             given = self._given(caller, params)
-            return AnsweredLater(_through(ctx), given) if shows or given is not None else None
+            return AnsweredLater(through_of(ctx), given) if shows or given is not None else None
         if client is None or not shows:
             return None
-        return AskedMeanwhile(_through(ctx), client, self._states.now)
+        return AskedMeanwhile(through_of(ctx), client, self._states.now)
 
     def required(
         self, caller: Caller, params: CallToolRequestParams, needed: InputNeeded
@@ -122,7 +122,8 @@ class Asking:
         return GivenAnswer(asked, FormAnswer(answer.action, answer.content))
 
 
-def _through(ctx: Context) -> DecidedThrough:
+def through_of(ctx: Context) -> DecidedThrough:
+    """Return the way of a decision that comes from a client."""
     exchange, params = exchange_of(ctx), ctx.session.client_params
     info: JsonObject = {}
     if exchange is not None:

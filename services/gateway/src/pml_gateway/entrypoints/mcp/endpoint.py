@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mcp import MCPError
 from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
+from mcp.server.context import HandlerResult
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.server.transport_security import TransportSecuritySettings
@@ -19,7 +20,6 @@ from mcp_types import (
     INVALID_REQUEST,
     CallToolRequestParams,
     CallToolResult,
-    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
     ServerCapabilities,
@@ -42,6 +42,7 @@ from pml_gateway.domain.api.listed_tools import (
     ListMode,
     list_mode,
 )
+from pml_gateway.domain.api.mcp_tasks import TaskBegun
 from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.entrypoints.mcp.asking import Asking
 from pml_gateway.entrypoints.mcp.client_messages import ClientMessages
@@ -62,6 +63,7 @@ from pml_gateway.entrypoints.mcp.session_streams import (
     SessionStreams,
     StreamLimits,
 )
+from pml_gateway.entrypoints.mcp.tasks import Tasks
 from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import (
     AgentApi,
@@ -72,6 +74,7 @@ from pml_gateway.ports import (
     InputNeeded,
     OfferedToCallers,
     Replicas,
+    TaskApi,
 )
 
 PATH = "/mcp"
@@ -149,6 +152,8 @@ class McpEndpoint:
         now: Callable[[], datetime],
         version: str,
         states: RequestStates,
+        tasks: TaskApi,
+        task_ttl_s: float,
         hosts: Sequence[str] = LOOPBACK_HOSTS,
         origins: Collection[str] = (),
         max_body_bytes: int = 4 * 1024 * 1024,
@@ -162,6 +167,7 @@ class McpEndpoint:
         self._listed: ListMode = listed
         self._tools = McpTools(agent, allowed, call_timeout_s, offers.shown)
         self._asking = Asking(states)
+        self._tasks = Tasks(tasks, self._tools, self._caller, task_ttl_s)
         self._changes = InMemorySubscriptionBus()
         self._listeners = ListenHandler(self._changes)
         self._open = OpenCalls(beat_s, answer_within_s)
@@ -173,11 +179,12 @@ class McpEndpoint:
             instructions=INSTRUCTIONS,
             cache_hints=CACHE_HINTS,
             on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
             on_subscriptions_listen=self._listen,
             get_tool_input_schema=_no_header_parameters,
         )
         McpOffers(offers, self._caller).register(server)
+        server.add_request_handler("tools/call", CallToolRequestParams, self._call_tool)
+        self._tasks.add_to(server)
         security = _security_of(hosts, origins)
         self._manager = StreamableHTTPSessionManager(
             app=server,
@@ -280,20 +287,20 @@ class McpEndpoint:
         except (QueryFailed, Retryable, Unavailable) as error:
             raise MCPError(INTERNAL_ERROR, f"tools cannot be listed now: {error}") from error
 
-    async def _call_tool(
-        self, ctx: Context, params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
+    async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> HandlerResult:
         caller, arguments = await self._caller(ctx), params.arguments or {}
 
         async def work(side: CallerSide) -> CallToolResult:
             asker = self._asking.asker_of(ctx, caller, params, side.client)
-            side = replace(side, asker=asker)
+            side = self._tasks.side_of(ctx, replace(side, asker=asker))
             return await self._tools.call(caller, params.name, arguments, side)
 
         try:
             return await self._open.answer(ctx, work)
         except InputNeeded as needed:
             return self._asking.required(caller, params, needed)
+        except TaskBegun as begun:
+            return await self._tasks.created(ctx, caller, params.name, begun)
 
     def _list_mode(self, ctx: Context) -> ListMode:
         if ctx.request is None:

@@ -27,6 +27,7 @@ from pml_gateway.domain.api.mcp_results import (
     execute_result,
     listed_capabilities,
 )
+from pml_gateway.domain.api.mcp_tasks import or_task
 from pml_gateway.domain.api.next_step import RESULT_TOOL
 from pml_gateway.domain.api.output_schemas import discover_output, execute_output
 from pml_gateway.domain.api.request import MAX_OFFSET, Request
@@ -79,9 +80,10 @@ class MetaTool(Generic[M]):
 async def _execute(
     agent: AgentApi, caller: Caller, request: ExecuteRequest, side: CallerSide
 ) -> JsonObject:
-    if request.timeout is not None:
+    if request.timeout is not None and not side.as_task:
         side = replace(side, answer_by=None)
-    return execute_result(await agent.execute(caller.scope, caller.principal, request, side))
+    answer = await agent.execute(caller.scope, caller.principal, request, side)
+    return execute_result(or_task(answer, as_task=side.as_task))
 
 
 PML_EXECUTE: Final = MetaTool(
@@ -264,6 +266,7 @@ async def _curate(
     agent: AgentApi, caller: Caller, request: CurateNames, side: CallerSide
 ) -> JsonObject:
     answer = await agent.curate(caller.scope, caller.principal, request, side)
+    answer = or_task(answer, as_task=side.as_task)
     return answer_result("pml_curate_capabilities", answer, structured=True)
 
 

@@ -16,7 +16,7 @@ from pml_common.contracts.display_names import capability_of_tool
 from pml_common.contracts.dns import RecordPage
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.errors import Retryable
-from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.capability_tools import capability_listing
 from pml_gateway.domain.api.errors import (
     Busy,
@@ -32,10 +32,15 @@ from pml_gateway.domain.api.mcp_names import (
     how_to_call_tool,
     listed_names,
 )
-from pml_gateway.domain.api.mcp_results import answer_result, tool_call_result
+from pml_gateway.domain.api.mcp_results import (
+    answer_result,
+    execute_result,
+    tool_call_result,
+)
+from pml_gateway.domain.api.mcp_tasks import or_task
 from pml_gateway.domain.api.mcp_tools import did_you_mean, listing_of
 from pml_gateway.domain.tool_calls.tool_result import error_result
-from pml_gateway.entrypoints.mcp.meta_tools import META_TOOLS
+from pml_gateway.entrypoints.mcp.meta_tools import META_TOOLS, PML_EXECUTE
 from pml_gateway.entrypoints.mcp.old_tools import OLD_TOOLS
 from pml_gateway.ports import HERE, AgentApi, AllowedTools, Caller, CallerSide
 
@@ -137,14 +142,27 @@ class McpTools:
         answer = await self._agent.call_tool(
             caller.scope, caller.principal, tool.tool_id, args, self._timeout_s, side
         )
-        return tool_call_result(tool, answer)
+        return tool_call_result(tool, or_task(answer, as_task=side.as_task))
 
     async def _run(
         self, caller: Caller, capability: str, args: JsonObject, side: CallerSide
     ) -> JsonObject:
         request = ExecuteRequest(capability=capability, args=args)
         answer = await self._agent.execute(caller.scope, caller.principal, request, side)
+        answer = or_task(answer, as_task=side.as_task)
         return answer_result(capability, answer, structured=isinstance(answer.result, dict))
+
+    async def result_of(self, caller: Caller, name: str, answer: ExecuteResponse) -> JsonObject:
+        """Return the result of a call of a tool by this name, made of what it came to. Raises
+        Unavailable."""
+        if name == PML_EXECUTE.name or name in OLD_TOOLS:
+            return execute_result(answer)
+        tools = {tool.tool_id: tool for tool in await self._allowed.list_tools(caller.scope)}
+        names = {listed: tool_id for tool_id, listed in _names_of(tools).items()}
+        tool = tools.get(names.get(name, name))
+        if tool is not None:
+            return tool_call_result(tool, answer)
+        return answer_result(name, answer, structured=isinstance(answer.result, dict))
 
     async def _find(self, caller: Caller, name: str, *, waited: bool = False) -> ToolDefinition:
         tools = {tool.tool_id: tool for tool in await self._allowed.list_tools(caller.scope)}

@@ -62,7 +62,7 @@ def conformance_servers() -> dict[str, JsonValue]:
             "env": {"PYTHONPATH": str(ROOT)},
             "trust": "hints",
         }
-        for name in ("test", "json")
+        for name in ("test", "json", "slow")
     }
 
 

@@ -1,8 +1,8 @@
 """An MCP server that offers what the scenarios of the conformance suite ask for, run over stdio.
 
 The suite asks for tools and prompts by fixed names such as `test_simple_text`. PML lists them under
-their server's name, so this one is configured as `test` and its tool is `simple_text`. As `json` it
-offers the one tool that is called otherwise.
+their server's name, so this one is configured as `test` and its tool is `simple_text`. As `json`
+and `slow` it offers the tools that are called otherwise.
 """
 
 import argparse
@@ -166,6 +166,16 @@ async def _list_json_tools(ctx: Context, params: PaginatedRequestParams | None) 
     return ListToolsResult(tools=[tool])
 
 
+async def _list_slow_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+    tool = Tool(name="compute", input_schema=_ANY, annotations=_READS)
+    return ListToolsResult(tools=[tool])
+
+
+async def _compute(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    await anyio.sleep((params.arguments or {})["seconds"])
+    return CallToolResult(content=[text("computed")])
+
+
 async def _list_resources(
     ctx: Context, params: PaginatedRequestParams | None
 ) -> ListResourcesResult:
@@ -230,6 +240,8 @@ async def _complete(ctx: Context, params: CompleteRequestParams) -> CompleteResu
 def _server(name: str) -> Server[Any]:
     if name == "json":
         return Server(name, on_list_tools=_list_json_tools)
+    if name == "slow":
+        return Server(name, on_list_tools=_list_slow_tools, on_call_tool=_compute)
     return Server(
         name,
         cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
@@ -254,5 +266,5 @@ async def _serve(name: str) -> None:
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("name", choices=["test", "json"])
+    arguments.add_argument("name", choices=["test", "json", "slow"])
     anyio.run(_serve, arguments.parse_args().name)

@@ -85,7 +85,7 @@ def test_a_task_that_runs_says_how_it_stands() -> None:
         "createdAt": AT.isoformat(),
         "lastUpdatedAt": AT.isoformat(),
         "ttlMs": 60_000,
-        "pollIntervalMs": 1000,
+        "pollIntervalMs": 500,
     }
     assert task_of(NEW, "x", 1, ExecuteResponse(status="running"), None, {})["statusMessage"] == ""
 

@@ -14,7 +14,7 @@ from pml_gateway.domain.workflow.workflow import Workflow
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
-_POLL_MS: Final = 1000
+_POLL_MS: Final = 500
 _LONGEST_STATUS: Final = 2000
 
 T = TypeVar("T")

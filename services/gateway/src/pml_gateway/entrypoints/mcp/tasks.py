@@ -41,7 +41,7 @@ from pml_gateway.ports import Caller, CallerSide, TaskApi
 
 Context = ServerRequestContext[Any, Any]
 
-TASK_AFTER_S: Final = 5.0
+TASK_AFTER_S: Final = 0.5
 """Time after which a call becomes a task; shorter ones need no polling."""
 
 _APPROVAL: Final = "approval-"

@@ -29,6 +29,7 @@ from services.gateway.tests.support.builders import (
     with_capability,
     workflow,
 )
+from services.gateway.tests.support.layered import parked_run
 from services.gateway.tests.support.parked_runs import by_name, parked, parked_event
 from services.gateway.tests.support.steps import after
 
@@ -139,6 +140,15 @@ def test_a_parked_run_shows_the_calls_that_wait() -> None:
     assert "It waits at these calls:" in lines
     assert "        why: path was to be /b" in lines
     assert '        path = "/a"  (what the run gives it)  ! absolute path' in lines
+
+
+def test_between_layers_the_results_of_the_layer_before_are_shown() -> None:
+    now, _ = parked_run()
+    lines = form(now).message.splitlines()
+    at = lines.index("The layer before has ended, with:")
+    assert lines[at + 2].startswith("    - read (fs:read) = {")
+    assert "It waits at these calls:" in lines[at:]
+    assert any("fs:write" in line for line in lines[at + 4 :])
 
 
 def test_calls_that_only_the_run_shows_are_announced() -> None:

@@ -11,11 +11,13 @@ from pydantic import ValidationError
 from pml_common.contracts.structure import DynamicCall
 from pml_common.contracts.tool import JsonObject
 from pml_common.text.visible import visible
+from pml_gateway.domain.api.api import DoneTask
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.responses import approval_subject
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_arguments import ShownArgument
 from pml_gateway.domain.api.shown_calls import ShownCall, ShownCalls, ShownToApprover
+from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.approval import Decide
 from pml_gateway.domain.workflow.workflow import Approval, Workflow
 
@@ -142,6 +144,11 @@ def _lines(workflow: Workflow, approval: Approval, shown: ShownCalls) -> Iterato
     if requested.intent is not None:
         yield f"What for, in the agent's words: {visible(requested.intent)}"
     yield from (f"Why you are asked: {visible(reason)}" for reason in subject.reasons)
+    if (layer := layers.asked(workflow, approval.parked)) is not None:
+        yield "The layer before has ended, with:"
+        yield ""
+        yield from (f"{_INDENT}- {visible(_done(task))}" for task in layer.done)
+        yield ""
     yield "It waits at these calls:" if begun else "All its calls (? needs approval):"
     yield ""
     for call in shown.calls:
@@ -150,6 +157,10 @@ def _lines(workflow: Workflow, approval: Approval, shown: ShownCalls) -> Iterato
     yield ""
     when = approval.expires_at.isoformat(sep=" ", timespec="seconds")
     yield f"Workflow {workflow.workflow_id} of {visible(requested.principal)}, open until {when}."
+
+
+def _done(task: DoneTask) -> str:
+    return f"{task.task} ({task.tool}) = {task.preview}"
 
 
 def _call_lines(call: ShownCall) -> Iterator[str]:

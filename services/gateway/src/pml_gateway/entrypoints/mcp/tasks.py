@@ -89,7 +89,7 @@ class Tasks:
             return side
         given = side.asker.given if side.asker is not None else None
         is_dismissed = given is not None and given.answer and given.answer.action == "cancel"
-        if is_dismissed or not declares_tasks(_capabilities_of(ctx)):
+        if is_dismissed or side.client is None or not declares_tasks(side.client.capabilities):
             return side
         soon = asyncio.get_running_loop().time() + TASK_AFTER_S
         return replace(side, as_task=True, answer_by=side.answer_by and min(side.answer_by, soon))

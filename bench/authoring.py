@@ -1,0 +1,207 @@
+"""Programs as a model writes them: how many run, at the first attempt and at the second.
+
+`authoring/tasks/*.txt` has 40 tasks over the servers of `authoring/servers.py`, each with a program
+written from the listing alone, before anything was run, and where that does not give the expected
+result, a second one written from our answer alone. They are sent over MCP by the official client.
+Right: the run succeeds and returns what the task expects. Then each task's intent in other words
+asks discovery which capability serves it, for the threshold of speculation.
+`uv run python bench/authoring.py [--show] [--only TASK] [--json]`
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, cast
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
+
+from mcp import Client
+from mcp_types import CallToolResult, TextContent
+from pydantic import JsonValue
+
+from libs.pml_local.tests.support.harness import eventually
+from pml_common.contracts.tool import JsonObject
+from pml_local.composition import StackOptions
+from pml_local.ports import free_port
+from pml_local.stack import embedded_stack
+
+FOLDER: Final = Path(__file__).parent / "authoring"
+SERVERS: Final = ("files", "git", "tracker", "notes", "mail")
+THRESHOLDS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
+Verdict = Literal["right", "wrong", "failed"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task: its intent, that in other words, arguments, expected result, and attempts."""
+
+    intent: str
+    again: str
+    args: JsonObject
+    expect: JsonValue
+    attempts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one attempt gave, and the text that its author would read."""
+
+    verdict: Verdict
+    text: str
+
+
+def tasks() -> Iterator[Task]:
+    """Read all tasks."""
+    for file in sorted((FOLDER / "tasks").glob("*.txt")):
+        for text in file.read_text(encoding="utf-8").split("\n## "):
+            yield _task(text.removeprefix("## "))
+
+
+def _task(text: str) -> Task:
+    head, *programs = text.split("\n--- ")
+    intent, *lines = head.strip().splitlines()
+    fields = dict(line.split(": ", 1) for line in lines)
+    attempts = (program.split("\n", 1) for program in programs)
+    return Task(
+        intent=intent,
+        again=fields["again"],
+        args=json.loads(fields.get("args", "{}")),
+        expect=json.loads(fields["expect"]),
+        attempts={name.strip(): code.strip() for name, code in attempts},
+    )
+
+
+async def attempt(client: Client, task: Task, name: str) -> Outcome:
+    """Run one program of a task."""
+    given: JsonObject = {"intent": task.intent, "code": task.attempts[name], "args": task.args}
+    answer = await client.call_tool("pml_execute", given)
+    text = _text(answer)
+    if answer.is_error:
+        return Outcome("failed", text)
+    structured = cast(JsonObject, answer.structured_content)
+    is_right = structured.get("result") == task.expect
+    return Outcome("right" if is_right else "wrong", text)
+
+
+def _text(answer: CallToolResult) -> str:
+    return "\n".join(each.text for each in answer.content if isinstance(each, TextContent))
+
+
+async def measured(client: Client, chosen: Sequence[Task], show: bool) -> list[tuple[Task, str]]:
+    """Run the first attempts, and the second ones where those were not right; return what each task
+    came to."""
+    found: list[tuple[Task, str]] = []
+    for task in chosen:
+        first = await attempt(client, task, "first")
+        came_to = first.verdict if first.verdict == "right" else f"{first.verdict}, then none"
+        if first.verdict != "right" and "second" in task.attempts:
+            second = await attempt(client, task, "second")
+            came_to = f"{first.verdict}, then {second.verdict}"
+            first = Outcome(first.verdict, f"{first.text}\n=== second\n{second.text}")
+        if show and first.verdict != "right":
+            print(f"## {task.intent}: {came_to}\n{first.text}\n")
+        found.append((task, came_to))
+    return found
+
+
+async def guesses(client: Client, chosen: Sequence[Task]) -> list[tuple[float, bool]]:
+    """Ask for each intent in other words; return the best capability's score, and whether it is the
+    task's own."""
+    found: list[tuple[float, bool]] = []
+    for task in chosen:
+        asked: JsonObject = {"intent": task.again, "filter": {"type": "capability"}, "limit": 1}
+        answer = await client.call_tool("pml_discover", asked)
+        page = cast(JsonObject, answer.structured_content)
+        for hit in cast(list[JsonObject], page["hits"]):
+            score = cast(float, hit["score"])
+            found.append((score, hit["description"] == task.intent))
+    return found
+
+
+def _configured(home: Path) -> Path:
+    """Write the servers and a policy that allows everything; return the servers' file."""
+    (home / "data").mkdir()
+    policy = {"rules": [{"pattern": "*", "verdict": "allow"}]}
+    (home / "data" / "policy.json").write_text(json.dumps(policy), encoding="utf-8")
+    script = str(FOLDER / "servers.py")
+    servers = {
+        name: {"command": sys.executable, "args": [script, name], "trust": "hints"}
+        for name in SERVERS
+    }
+    file = home / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    return file
+
+
+async def run(show: bool, only: str | None) -> JsonObject:
+    """Measure on a stack of its own."""
+    chosen = [task for task in tasks() if only is None or only in task.intent]
+    with tempfile.TemporaryDirectory(prefix="pml-bench-", ignore_cleanup_errors=True) as folder:
+        home = Path(folder)
+        options = StackOptions(
+            home=home / "data", gateway_port=free_port(), mcp_servers=_configured(home), env={}
+        )
+        async with embedded_stack(options) as stack, Client(f"{stack.url}/mcp") as client:
+            found = await measured(client, chosen, show)
+            right = [task for task, came_to in found if came_to.endswith("right")]
+
+            async def is_listed() -> bool:
+                answer = await client.call_tool("pml_list_capabilities", {"include_unnamed": True})
+                page = cast(JsonObject, answer.structured_content)
+                return cast(int, page["total"]) >= len(right)
+
+            await eventually(is_listed, within=30.0)
+            guessed = await guesses(client, right)
+    return _report(found, guessed)
+
+
+def _report(found: Sequence[tuple[Task, str]], guessed: Sequence[tuple[float, bool]]) -> JsonObject:
+    counts = Counter(came_to for _, came_to in found)
+    first = counts["right"]
+    second = first + sum(n for came_to, n in counts.items() if came_to.endswith(", then right"))
+    thresholds: JsonObject = {
+        f"{threshold:.2f}": {
+            "run": sum(score >= threshold for score, _ in guessed),
+            "right": sum(is_own for score, is_own in guessed if score >= threshold),
+        }
+        for threshold in THRESHOLDS
+    }
+    return {
+        "tasks": len(found),
+        "first": first,
+        "second": second,
+        "came_to": dict(sorted(counts.items())),
+        "asked_again": len(guessed),
+        "thresholds": thresholds,
+    }
+
+
+def main() -> None:
+    """Print the shares."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--show", action="store_true", help="print the answers to what is not right")
+    parser.add_argument("--only", help="tasks whose intent has this text")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    report = asyncio.run(run(given.show, given.only))
+    if given.json:
+        print(json.dumps(report, indent=2))
+        return
+    total = cast(int, report["tasks"])
+    for attempts in ("first", "second"):
+        share = cast(int, report[attempts])
+        print(f"right at the {attempts} attempt: {share} of {total}, {share / total:.0%}")
+    print(f"first attempts, and what they came to: {report['came_to']}")
+    print(f"{report['asked_again']} intents in other words; run and right by threshold:")
+    for threshold, it in cast("dict[str, JsonObject]", report["thresholds"]).items():
+        print(f"  {threshold}: {it['run']} run, {it['right']} right")
+
+
+if __name__ == "__main__":
+    main()

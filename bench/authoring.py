@@ -33,7 +33,11 @@ from pml_local.stack import embedded_stack
 
 FOLDER: Final = Path(__file__).parent / "authoring"
 SERVERS: Final = ("files", "git", "tracker", "notes", "mail")
-THRESHOLDS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
+THRESHOLDS: Final = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8)
+UNTOLD: Final = (("first",), ("second",))
+TOLD: Final = (("told", "first"), ("told second", "second"))
+"""Names of the programs of each attempt."""
+
 Verdict = Literal["right", "wrong", "failed"]
 
 
@@ -93,34 +97,37 @@ def _text(answer: CallToolResult) -> str:
     return "\n".join(each.text for each in answer.content if isinstance(each, TextContent))
 
 
-async def measured(client: Client, chosen: Sequence[Task], show: bool) -> list[tuple[Task, str]]:
+async def measured(
+    client: Client, chosen: Sequence[Task], names: Sequence[tuple[str, ...]], show: bool
+) -> list[tuple[Task, str]]:
     """Run the first attempts, and the second ones where those were not right; return what each task
-    came to."""
+    came to. `names` are the names of each attempt's program: the first that a task has counts."""
     found: list[tuple[Task, str]] = []
     for task in chosen:
-        first = await attempt(client, task, "first")
-        came_to = first.verdict if first.verdict == "right" else f"{first.verdict}, then none"
-        if first.verdict != "right" and "second" in task.attempts:
-            second = await attempt(client, task, "second")
-            came_to = f"{first.verdict}, then {second.verdict}"
-            first = Outcome(first.verdict, f"{first.text}\n=== second\n{second.text}")
-        if show and first.verdict != "right":
-            print(f"## {task.intent}: {came_to}\n{first.text}\n")
-        found.append((task, came_to))
+        verdicts: list[str] = []
+        for of_attempt in names:
+            name = next((each for each in of_attempt if each in task.attempts), None)
+            outcome = await attempt(client, task, name) if name is not None else None
+            verdicts.append("none" if outcome is None else outcome.verdict)
+            if outcome is None or outcome.verdict == "right":
+                break
+            if show:
+                print(f"## {task.intent}: {name} {outcome.verdict}\n{outcome.text}\n")
+        found.append((task, ", then ".join(verdicts)))
     return found
 
 
-async def guesses(client: Client, chosen: Sequence[Task]) -> list[tuple[float, bool]]:
-    """Ask for each intent in other words; return the best capability's score, and whether it is the
-    task's own."""
+async def guesses(client: Client, intents: Mapping[str, str]) -> list[tuple[float, bool]]:
+    """Ask for each intent, in the words of the keys; return the best capability's score, and
+    whether it is the one of that intent."""
     found: list[tuple[float, bool]] = []
-    for task in chosen:
-        asked: JsonObject = {"intent": task.again, "filter": {"type": "capability"}, "limit": 1}
+    for words, intent in intents.items():
+        asked: JsonObject = {"intent": words, "filter": {"type": "capability"}, "limit": 1}
         answer = await client.call_tool("pml_discover", asked)
         page = cast(JsonObject, answer.structured_content)
         for hit in cast(list[JsonObject], page["hits"]):
             score = cast(float, hit["score"])
-            found.append((score, hit["description"] == task.intent))
+            found.append((score, hit["description"] == intent))
     return found
 
 
@@ -139,7 +146,7 @@ def _configured(home: Path) -> Path:
     return file
 
 
-async def run(show: bool, only: str | None) -> JsonObject:
+async def run(show: bool, only: str | None, names: Sequence[tuple[str, ...]]) -> JsonObject:
     """Measure on a stack of its own."""
     chosen = [task for task in tasks() if only is None or only in task.intent]
     with tempfile.TemporaryDirectory(prefix="pml-bench-", ignore_cleanup_errors=True) as folder:
@@ -148,7 +155,7 @@ async def run(show: bool, only: str | None) -> JsonObject:
             home=home / "data", gateway_port=free_port(), mcp_servers=_configured(home), env={}
         )
         async with embedded_stack(options) as stack, Client(f"{stack.url}/mcp") as client:
-            found = await measured(client, chosen, show)
+            found = await measured(client, chosen, names, show)
             right = [task for task, came_to in found if came_to.endswith("right")]
 
             async def is_listed() -> bool:
@@ -157,39 +164,51 @@ async def run(show: bool, only: str | None) -> JsonObject:
                 return cast(int, page["total"]) >= len(right)
 
             await eventually(is_listed, within=30.0)
-            guessed = await guesses(client, right)
+            foreign = (FOLDER / "foreign.txt").read_text(encoding="utf-8").splitlines()
+            guessed = {
+                "same words": await guesses(client, {each.intent: each.intent for each in right}),
+                "other words": await guesses(client, {each.again: each.intent for each in right}),
+                "foreign intents": await guesses(client, dict.fromkeys(foreign, "")),
+            }
     return _report(found, guessed)
 
 
-def _report(found: Sequence[tuple[Task, str]], guessed: Sequence[tuple[float, bool]]) -> JsonObject:
+def _report(
+    found: Sequence[tuple[Task, str]], guessed: Mapping[str, Sequence[tuple[float, bool]]]
+) -> JsonObject:
     counts = Counter(came_to for _, came_to in found)
     first = counts["right"]
-    second = first + sum(n for came_to, n in counts.items() if came_to.endswith(", then right"))
-    thresholds: JsonObject = {
-        f"{threshold:.2f}": {
-            "run": sum(score >= threshold for score, _ in guessed),
-            "right": sum(is_own for score, is_own in guessed if score >= threshold),
-        }
-        for threshold in THRESHOLDS
-    }
+    second = sum(n for came_to, n in counts.items() if came_to.endswith("right"))
     return {
         "tasks": len(found),
         "first": first,
         "second": second,
         "came_to": dict(sorted(counts.items())),
-        "asked_again": len(guessed),
-        "thresholds": thresholds,
+        "guesses": {
+            kind: {
+                "asked": len(scores),
+                **{
+                    f"{threshold:.2f}": [
+                        sum(score >= threshold for score, _ in scores),
+                        sum(is_own for score, is_own in scores if score >= threshold),
+                    ]
+                    for threshold in THRESHOLDS
+                },
+            }
+            for kind, scores in guessed.items()
+        },
     }
 
 
 def main() -> None:
     """Print the shares."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--show", action="store_true", help="print the answers to what is not right")
+    parser.add_argument("--show", action="store_true", help="print what is not right")
     parser.add_argument("--only", help="tasks whose intent has this text")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--told", action="store_true", help="run those told by the present texts")
     given = parser.parse_args()
-    report = asyncio.run(run(given.show, given.only))
+    report = asyncio.run(run(given.show, given.only, TOLD if given.told else UNTOLD))
     if given.json:
         print(json.dumps(report, indent=2))
         return
@@ -197,10 +216,10 @@ def main() -> None:
     for attempts in ("first", "second"):
         share = cast(int, report[attempts])
         print(f"right at the {attempts} attempt: {share} of {total}, {share / total:.0%}")
-    print(f"first attempts, and what they came to: {report['came_to']}")
-    print(f"{report['asked_again']} intents in other words; run and right by threshold:")
-    for threshold, it in cast("dict[str, JsonObject]", report["thresholds"]).items():
-        print(f"  {threshold}: {it['run']} run, {it['right']} right")
+    print(f"what the tasks came to: {report['came_to']}")
+    print("best capability by intent: [found at or above the score, of these the right one]")
+    for kind, scores in cast("dict[str, JsonObject]", report["guesses"]).items():
+        print(f"  {kind}: {scores}")
 
 
 if __name__ == "__main__":

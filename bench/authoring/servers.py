@@ -93,7 +93,8 @@ def files() -> MCPServer:
             raise ToolError(f"ENOENT: no such file or directory, scandir '{path}'")
         entries = {name.split("/")[0]: "/" in name for name in below}
         return "\n".join(
-            f"[{'DIR' if is_folder else 'FILE'}] {name}" for name, is_folder in sorted(entries.items())
+            f"[{'DIR' if is_folder else 'FILE'}] {name}"
+            for name, is_folder in sorted(entries.items())
         )
 
     @tool(structured_output=False, annotations=READS)

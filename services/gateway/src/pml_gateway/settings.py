@@ -112,7 +112,7 @@ class GatewaySettings(StorageSettings):
         default=256, ge=1, description="Open event streams of one credential's sessions, here."
     )
     gateway_speculation_threshold: float = Field(
-        default=0.75,
+        default=0.5,
         ge=0,
         le=1,
         description="Score from which the best capability for an intent and a context is run.",

@@ -48,8 +48,8 @@ async def test_the_best_capability_is_run_with_what_it_takes_of_the_context(w: W
     assert answer["status"] == "success"
     assert answer["speculation"] == {
         "outcome": "ran",
-        "message": "Ran fs:look, whose score 0.90 reaches the threshold 0.75. Not used: colour.",
-        "threshold": 0.75,
+        "message": "Ran fs:look, whose score 0.90 reaches the threshold 0.50. Not used: colour.",
+        "threshold": 0.5,
         "capability": "fs:look",
         "score": 0.9,
         "missing": [],
@@ -63,7 +63,7 @@ async def test_the_best_capability_is_run_with_what_it_takes_of_the_context(w: W
 @pytest.mark.parametrize(
     ("score", "context", "outcome", "said"),
     [
-        (0.74, {"path": "/a"}, "below_threshold", "has the score 0.74, below the threshold 0.75"),
+        (0.49, {"path": "/a"}, "below_threshold", "has the score 0.49, below the threshold 0.50"),
         (0.9, {"file": "/a"}, "missing_arguments", "the context lacks path."),
         (0.9, {"path": 3}, "unfit_arguments", "args.path is 3, and must be a string."),
     ],

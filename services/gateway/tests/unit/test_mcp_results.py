@@ -12,7 +12,7 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.contracts.trace import LogLine
-from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse
+from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse, TaskAnswer
 from pml_gateway.domain.api.mcp_results import cancel_result, execute_result, tool_call_result
 from pml_gateway.domain.api.next_step import after_running, until_approved
 from pml_gateway.domain.api.shown_arguments import ShownArgument
@@ -198,6 +198,28 @@ def test_a_failed_programs_console_is_part_of_the_text() -> None:
     text = _text(execute_result(ExecuteResponse(status="error", error=error, logs=lines)))
     assert text.startswith("user_error: stop\nconsole:\n  info: line 10\n")
     assert text.endswith("line 29")
+
+
+def test_a_program_that_fails_by_itself_is_told_what_its_tools_gave() -> None:
+    error = WorkflowError(kind="user_error", message="TypeError: log.split is not a function")
+    previews = {"a:old": "1", "a:b": '"first"', "git:log": '[{"type"…', "fs:stat": '{"size"…'}
+    tasks = tuple(_task(tool, preview) for tool, preview in previews.items())
+    again, failed = _task("a:b", '"again"'), _task("a:c", "").model_copy(update={"success": False})
+    failure = ExecuteResponse(status="error", error=error, tasks=(*tasks, again, failed))
+    assert _text(execute_result(failure)) == (
+        "user_error: TypeError: log.split is not a function\n"
+        'a:b gave a string: "again"\ngit:log gave a list: [{"type"…\n'
+        'fs:stat gave an object: {"size"…'
+    )
+    refused = error.model_copy(update={"kind": "tool_error"})
+    other = failure.model_copy(update={"error": refused})
+    assert "gave" not in _text(execute_result(other))
+
+
+def _task(tool: str, preview: str) -> TaskAnswer:
+    return TaskAnswer(
+        id="n1", node_id="n1", tool=tool, success=True, duration_ms=1.0, preview=preview
+    )
 
 
 @pytest.mark.parametrize(("kind", "is_error"), [("cancelled", False), ("timeout", True)])

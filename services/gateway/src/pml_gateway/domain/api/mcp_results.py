@@ -23,6 +23,9 @@ from pml_gateway.domain.tool_calls.tool_result import (
 )
 
 _LINES_SAID: Final = 20
+_TOOLS_SAID: Final = 3
+_FORMS: Final = {'"': "a string", "{": "an object", "[": "a list"}
+"""Forms of a value by the first character of its JSON."""
 NOTICES: Final = "pml/notices"
 """Key in `_meta` of a capability's result: what its caller should change."""
 
@@ -126,12 +129,25 @@ def _reason(response: ExecuteResponse) -> str:
         return f"{response.status}{workflow}"
     warned = "".join(f"\n{line}" for each in response.warnings for line in _lines(each))
     noted = "".join(f"\nnotice: {each}" for each in response.notices)
-    return f"{_description_of(response.error)}{workflow}{warned}{noted}"
+    gave = "".join(f"\n{line}" for line in _gave(response))
+    return f"{_description_of(response.error)}{workflow}{gave}{warned}{noted}"
 
 
 def _call_line(call: ShownCall) -> str:
     given = ", ".join(f"{one.name} = {one.text or one.words}" for one in call.arguments)
     return f"{call.tool}({given})"
+
+
+def _gave(response: ExecuteResponse) -> list[str]:
+    """Return what the last tools gave to a program that failed by itself, most often because it
+    expected another form."""
+    if response.error is None or response.error.kind != "user_error":
+        return []
+    last = {task.tool: task.preview for task in response.tasks if task.success}
+    return [
+        f"{tool} gave {_FORMS.get(preview[:1], 'a value')}: {preview}"
+        for tool, preview in [*last.items()][-_TOOLS_SAID:]
+    ]
 
 
 def _console(response: ExecuteResponse) -> str:

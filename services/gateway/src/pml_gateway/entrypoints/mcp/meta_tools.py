@@ -92,10 +92,16 @@ PML_EXECUTE: Final = MetaTool(
     description="""\
 Run a TypeScript program that calls MCP tools, or a capability learned from earlier runs.
 
-Pass `code` (the body of an async function) or `capability` (with `args`). In the code,
-`await mcp.<server>.<tool>({...})` or `await mcp.call("server:tool", {...})` calls a tool and throws
-if it fails; `args` holds the arguments; the value of `return` is the result. Tools are the only
-access to the outside: no imports, network or files.
+Pass `code` (the body of an async function) or `capability` (with `args`). In the code, `await
+mcp.<server>.<tool>({...})` or `await mcp.call("server:tool", {...})` calls a tool, by its exact
+name and parameters, and throws if it fails. It gives the value itself, never `{content: [...]}`:
+the structured object, if the tool's outputSchema has one (a list or a number then is its `result`);
+else the text as a string, also if that is JSON (JSON.parse it); else, of several blocks, a list of
+`{type: "text", text}` and `{type: "resource", resource: {text}}`. `await
+capabilities.<name>({...})` or `await mcp.call("cap:ns:name", {...})` calls a capability. Await
+every call (several at once: `await Promise.all([...])`): what is left unawaited at the end is an
+error. `args` holds the arguments; the value of `return` is the result. Tools are the only access to
+the outside: no imports, network or files.
 
 The whole program is analyzed before anything runs. Status `approval_required` means that a person
 must approve first: nothing has run yet or, with `approval.begun`, the run is parked at a tool call

@@ -11,7 +11,8 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_local.composition import StackOptions
-from pml_local.stack import embedded_stack
+from pml_local.stack import Stack, embedded_stack
+from pml_local.state import read_state
 
 pytestmark = pytest.mark.e2e
 
@@ -62,3 +63,17 @@ async def test_the_first_program_needs_no_approval_and_is_learned(
         second = json.loads(await _run(*pml, *again, cwd=tmp_path))
         assert second["result"] == {"readme": None, "holds": ["[DIR] .git", "[FILE] letter.md"]}
         assert second["capability_id"] == first["capability_id"]
+        await _go_an_agents_way(stack, tmp_path)
+
+
+async def _go_an_agents_way(stack: Stack, folder: Path) -> None:
+    """Run the agent of README: approved in its client, called by name, found by intent."""
+    state = read_state(stack.home)
+    assert state is not None
+    assert state.approver_key is not None
+    decider = ("--url", stack.url, "--key-file", state.approver_key)
+    await _run(SCRIPTS / "pml", "approvals", "elicitation", "on", *decider, cwd=folder)
+    said = await _run(sys.executable, EXAMPLES / "agent.py", stack.url, "--yes", cwd=folder)
+    assert said.count("the agent's program runs only if you approve") == 2
+    assert (folder / "note.txt").read_text(encoding="utf-8") == "milk and bread"
+    assert said.index("3. It is found") < said.index("notes:write", said.index("3. It is found"))

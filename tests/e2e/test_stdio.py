@@ -29,7 +29,7 @@ async def on_stdio(harness: StackHarness, mode: Mode) -> AsyncGenerator[Client]:
 
 
 async def test_a_client_on_stdio_goes_the_whole_way(harness: StackHarness, mode: Mode) -> None:
-    n = 960 if mode == "auto" else 961
+    n = 1960 if mode == "auto" else 1965
     reported: list[float] = []
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
@@ -48,7 +48,7 @@ async def test_a_client_on_stdio_goes_the_whole_way(harness: StackHarness, mode:
             waiting = group.create_task(client.call_tool(str(way_on["tool"]), arguments))
             await harness.approve(str(asked["workflowId"]))
         assert answer_of(await waiting)["result"] == {"result": f"step {n} done"}
-        pending = answer_of(await client.call_tool("pml_execute", {"code": step(n + 4)}))
+        pending = answer_of(await client.call_tool("pml_execute", {"code": step(n + 1)}))
         stopped = await client.call_tool("pml_cancel", {"workflow_id": pending["workflowId"]})
         assert cast(Json, answer_of(stopped)["error"])["kind"] == "cancelled"
         if mode == "auto":
@@ -66,7 +66,7 @@ async def _hears_of_a_capability(client: Client) -> None:
 
 
 async def test_a_cancelled_call_stops_over_stdio(harness: StackHarness, mode: Mode) -> None:
-    n = 970 if mode == "auto" else 971
+    n = 1970 if mode == "auto" else 1971
     harness.hold(n)
     async with asyncio.timeout(120), on_stdio(harness, mode) as client:
         asked = answer_of(await client.call_tool("pml_execute", {"code": step(n)}))

@@ -192,7 +192,8 @@ async def register_handlers(parts: Parts) -> None:
         catalog.GATEWAY_ON_RUN_FINISHED, partial(on_runs_finished, workflows=parts.workflows)
     )
     await bus.consume_batches(
-        catalog.GATEWAY_ON_CALL_ENDED, partial(on_calls_ended, workflows=parts.workflows)
+        catalog.GATEWAY_ON_CALL_ENDED,
+        partial(on_calls_ended, workflows=parts.workflows, calls=parts.calls),
     )
     await bus.consume_dead_letters(
         catalog.GATEWAY_ON_DEAD_LETTER,

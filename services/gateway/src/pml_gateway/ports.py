@@ -827,6 +827,10 @@ class CallLedger(Protocol):
         replace; return the call's stored one, or this one where the key is another call's."""
         ...
 
+    async def add(self, calls: Sequence[tuple[CallTool, Entry]]) -> None:
+        """Store calls with their outcomes, in one order; those with an entry stay as they are."""
+        ...
+
     async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:
         """Return the results of the calls that succeeded, by idempotency key."""
         ...

@@ -51,6 +51,17 @@ async def test_an_outcome_is_kept_and_never_replaced(ledger: CallLedger) -> None
     assert await ledger.begin(asked, begun()) == replace(first, outcome=OK)
 
 
+async def test_calls_are_added_with_their_outcomes_and_replace_none(ledger: CallLedger) -> None:
+    known, new = call(workflow()), call(workflow())
+    first = begun()
+    await ledger.settle(known, first, OK)
+    added = replace(begun(), outcome=ERROR)
+    for _ in range(2):
+        await ledger.add([(known, added), (new, added)])
+    assert await ledger.find(known) == replace(first, outcome=OK)
+    assert await ledger.find(new) == added
+
+
 async def test_an_outcome_is_kept_of_a_call_that_needed_no_beginning(ledger: CallLedger) -> None:
     asked, first = call(workflow()), begun()
     assert await ledger.find(asked) is None

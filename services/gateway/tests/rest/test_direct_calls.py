@@ -81,7 +81,7 @@ async def test_a_direct_call_is_a_workflow_with_a_ledger_entry_and_a_trace(tool:
         ledger = w.parts.stores.ledger
         assert isinstance(ledger, MemoryCallLedger)
         key = ended.run.task_results[0].trace_id
-        entry = ledger.entries[SCOPE, key]
+        entry = await eventually(lambda: ledger.entries.get((SCOPE, key)))
         assert entry.outcome == ToolOutcome(status="ok", result=ARGS)
         assert w.servers.origins[0].key == key
         workflow_id = UUID(str(found["workflow_id"]))
@@ -93,7 +93,7 @@ async def test_a_direct_call_is_a_workflow_with_a_ledger_entry_and_a_trace(tool:
         await eventually(stored)
         # A redelivery changes nothing.
         before = w.kept.kept[SCOPE, workflow_id]
-        await on_calls_ended([ended], workflows=w.parts.workflows)
+        await on_calls_ended([ended], workflows=w.parts.workflows, calls=w.parts.calls)
         assert w.kept.kept[SCOPE, workflow_id] == before
         events = (await w.http.get(f"/api/workflows/{workflow_id}/events")).text
         assert [line for line in events.splitlines() if line.startswith("event: ")] == [

@@ -38,6 +38,8 @@ _PUBLISH_AGAIN_S: Final = 0.5
 _ANSWER_WITHIN_S: Final = 2.0
 """Time for which the answer waits for the end to be published: the ledger has the outcome."""
 _CLOSE_WITHIN_S: Final = 2.0
+_MOST_UNPUBLISHED: Final = 1000
+"""While NATS is away, so many calls and ends of calls that may be repeated are kept here."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ class DirectCalls:
     ) -> ToolOutcome | ExecuteResponse:
         """Call a tool; the answer is its outcome, or that its workflow runs, where its caller waits
         no longer. Raises errors of the bus and of storage, after which nothing was called."""
-        await self.require_ready()
+        again = repeatable(tool)
+        if not again or len(self._tasks) > _MOST_UNPUBLISHED:
+            await self.require_ready()
         workflow = begun_call(
             caller.scope,
             caller.principal,
@@ -83,7 +87,7 @@ class DirectCalls:
         )
         span = trace.get_current_span()
         span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
-        await self._begin(workflow, is_stored=not repeatable(tool))
+        await self._begin(workflow, is_stored=not again)
         call = call_of(workflow, tool.tool_id)
         origin = CallOrigin(caller, call.idempotency_key, side)
         made = self._spawn(self._made(workflow, call, origin))
@@ -132,8 +136,9 @@ class DirectCalls:
     async def _keep(
         self, ended: CallEnded, call: CallTool, entry: Entry | None, outcome: ToolOutcome
     ) -> None:
-        """Store the outcome in the ledger, then publish the end, however long that takes."""
-        if entry is not None:
+        """Store the outcome in the ledger, then publish the end, however long that takes. That of a
+        call that may be repeated is stored at its end, with others."""
+        if entry is not None and not entry.repeatable:
             await self.calls.store_direct(call, entry, outcome)
         while True:
             try:

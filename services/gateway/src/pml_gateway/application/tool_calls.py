@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts import ids
 from pml_common.contracts.decision import Policy
+from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
@@ -49,6 +50,7 @@ from pml_gateway.domain.tool_calls.repeatable import (
     repeatable,
 )
 from pml_gateway.domain.tool_calls.tool_result import Answered
+from pml_gateway.domain.workflow.direct_call import ledger_entry
 from pml_gateway.ports import Caller, CallerSide, CallLedger, CallOrigin, KnownTools
 
 log = logging.getLogger(__name__)
@@ -138,6 +140,13 @@ class ToolCalls:
     async def store_direct(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> None:
         """Store the outcome of a direct call, however long that takes."""
         await self._store(call, entry, outcome)
+
+    async def store_ended(self, ended: Sequence[CallEnded]) -> None:
+        """Store the calls that ended, unless they are. Raises StorageUnavailable."""
+        found = [ledger_entry(each, self._instance) for each in ended]
+        made = {each[0].idempotency_key: each for each in found if each is not None}
+        if made:
+            await self._ledger.add([made[key] for key in sorted(made)])
 
     async def close(self) -> None:
         """Cancel all calls in progress; a repeated request finds them in the ledger."""

@@ -51,6 +51,11 @@ class MemoryCallLedger(CallLedger):
         return outcome
 
     @override
+    async def add(self, calls: Sequence[tuple[CallTool, Entry]]) -> None:
+        for call, entry in calls:
+            self.entries.setdefault(_key(call), _stored(call, entry))
+
+    @override
     async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:
         entries = {key: self.entries.get((scope, key)) for key in keys}
         outcomes = {key: entry.outcome for key, entry in entries.items() if entry is not None}

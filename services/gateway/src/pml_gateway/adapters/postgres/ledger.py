@@ -9,12 +9,12 @@ from typing_extensions import override
 
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
-from pml_common.storage.columns import scope_columns
+from pml_common.storage.columns import columns, scope_columns
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
 from pml_gateway.adapters.postgres.liveness_lock import lock_of
-from pml_gateway.adapters.postgres.rows import from_json
+from pml_gateway.adapters.postgres.rows import from_json, to_json
 from pml_gateway.domain.tool_calls.ledger import Entry
 from pml_gateway.ports import CallLedger
 
@@ -87,6 +87,12 @@ class PostgresCallLedger(CallLedger):
         if known is None or known.fingerprint != entry.fingerprint:
             return outcome
         return known.outcome or outcome
+
+    @override
+    async def add(self, calls: Sequence[tuple[CallTool, Entry]]) -> None:
+        rows = [(*_columns(*each), to_json(each[1].outcome)) for each in calls]
+        async with connection(self._pool) as conn:
+            await conn.execute(_SQL["add-calls"], *columns(rows, 11))
 
     @override
     async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final, Literal
+from uuid import UUID
 
 from pml_common.contracts import ids
 from pml_common.contracts.capability import CapabilityIdentity
@@ -20,6 +21,7 @@ from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutco
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TaskResult
+from pml_gateway.domain.tool_calls.ledger import Entry, fingerprint
 from pml_gateway.domain.workflow.workflow_state import Workflow
 
 NODE: Final = "n1"
@@ -37,6 +39,12 @@ _KINDS: Final[Mapping[Literal["tool_error", "refused", "ask", "timeout", "unknow
     "ask": "denied",
     "timeout": "timeout",
     "unknown": "outcome_unknown",
+}
+
+
+_STATUSES: Final[Mapping[ErrorKind, Literal["tool_error", "timeout"]]] = {
+    "tool_error": "tool_error",
+    "timeout": "timeout",
 }
 
 
@@ -146,6 +154,20 @@ def workflow_of_call(ended: CallEnded) -> Workflow:
     """Build the workflow of a direct call as it was before its end."""
     key, at = ended.idempotency_key, ended.requested.requested_at
     return _running(ended.requested, key, ended.timeout_s, at, ended.traceparent)
+
+
+def ledger_entry(ended: CallEnded, owner: UUID) -> tuple[CallTool, Entry] | None:
+    """Return a call that ended, and its entry in the ledger; None where nothing was called."""
+    workflow, error = workflow_of_call(ended), ended.run.error
+    tool = workflow.requested.direct_tool
+    if tool is None or (error is not None and error.kind == "denied"):
+        return None
+    call = call_of(workflow, tool)
+    outcome = ToolOutcome(status="ok", result=ended.run.result)
+    if error is not None:
+        outcome = ToolOutcome(status=_STATUSES.get(error.kind, "unknown"), message=error.message)
+    deadline = workflow.requested.requested_at + timedelta(seconds=ended.timeout_s)
+    return call, Entry(fingerprint(call), owner, deadline, outcome)
 
 
 def lost_call(workflow: Workflow) -> WorkflowError:

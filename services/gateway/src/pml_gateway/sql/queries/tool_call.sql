@@ -54,6 +54,19 @@ WHERE
     OR tool_call.fingerprint = $13
 RETURNING idempotency_key
 
+-- name: add-calls
+-- Calls with their outcomes, which needed no beginning; those with an entry stay as they are.
+INSERT INTO tool_call (
+    org, project, idempotency_key, workflow_id, node_id, occurrence, tool,
+    fingerprint, owner, deadline, outcome, ended_at
+)
+SELECT added.*, now()
+FROM unnest(
+    $1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::text[], $6::integer[], $7::text[],
+    $8::text[], $9::uuid[], $10::timestamptz[], $11::json[]
+) AS added
+ON CONFLICT DO NOTHING
+
 -- name: forget-calls
 -- Over all scopes: the clock works for the gateway, not for a caller.
 DELETE FROM tool_call

@@ -54,7 +54,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one attempt gave, and the text that its author would read."""
+    """Result of one attempt, and the text that its author would read."""
 
     verdict: Verdict
     text: str

@@ -12,7 +12,6 @@ from pml_common.bus import names
 from pml_common.contracts import catalog
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.entrypoints.mcp.meta_tools import PML_EXECUTE
-from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.harness import Json, World, world
@@ -121,7 +120,7 @@ async def test_a_workflow_whose_caller_no_longer_waits_counts_until_it_ends() ->
 
 async def test_over_mcp_a_refusal_is_a_result_that_says_when_to_try_again(w: World) -> None:
     tasks = await full(w)
-    calls = McpTools(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
+    calls = w.tools
     for tool, args in ((PML_EXECUTE.name, {"code": "hang"}), ("fs:write", {"path": "/a"})):
         result = await calls.call(Caller(SCOPE, "mira"), tool, dict(args))
         assert result.is_error

@@ -12,7 +12,6 @@ from pml_common.contracts.scope import Scope
 from pml_gateway.adapters.bus.results import BusResults
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.workflow import Approval, Workflow
-from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import AT, NESTED_HASH, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.support.cached import (
@@ -187,7 +186,7 @@ async def test_after_a_change_of_a_nested_capability_the_capability_runs(w: Worl
 
 async def test_mcp_clients_get_cached_results(w: World) -> None:
     await choose(w, MEMOIZE)
-    calls = McpTools(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
+    calls = w.tools
     args: Json = {"capability": "cap:fs:look", "args": {"path": "/a"}}
     w.peers.names["cap:fs:look"] = w.peers.names["fs:look"]
     first = await calls.call(Caller(SCOPE, "mira"), "pml_execute", args)

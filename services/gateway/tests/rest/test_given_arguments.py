@@ -2,7 +2,6 @@
 
 from pml_common.contracts.parameters import CERTAIN
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.cached import learn, look
@@ -27,7 +26,7 @@ async def test_arguments_that_cannot_work_run_nothing(w: World) -> None:
         "args.path is 3, and must be a string. Nothing ran. fs:look takes path (string), "
         "limit (integer)."
     )
-    tools = McpTools(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
+    tools = w.tools
     calls: list[tuple[str, JsonObject]] = [
         ("cap_fs_look", {}),
         ("pml_execute", {"capability": "fs:look", "args": {}}),
@@ -45,7 +44,7 @@ async def test_a_doubt_stands_in_the_answer(w: World) -> None:
     doubt = 'args.limit is "many", and must be an integer.'
     assert (answer["status"], answer["notices"]) == ("success", [doubt])
     assert "notices" not in await look(w, "/a")
-    tools = McpTools(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
+    tools = w.tools
     called = await tools.call(CALLER, "cap_fs_look", {"path": "/a", "limit": "many"})
     assert (called.is_error, called.meta) == (False, {"pml/notices": [doubt]})
     learn(w, "fail", parameters_schema=SCHEMA)

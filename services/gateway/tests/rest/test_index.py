@@ -7,7 +7,6 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.search_index import IndexState, Reindex, ReindexState, ShowIndex
-from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.harness import APPROVER, World, world
@@ -82,8 +81,6 @@ async def test_results_by_words_alone_are_flagged_in_discovery_and_suggestions()
         w.peers.is_degraded = True
         page = await w.http.post("/api/discover", json={"intent": "read"})
         suggested = await w.http.post("/api/execute", json={"intent": "read"})
-        agents = w.parts.use_cases.agents
-        tools = McpTools(agents, agents, 5.0)
-        result = await tools.call(Caller(SCOPE, "mira"), "pml_discover", {"intent": "read"})
+        result = await w.tools.call(Caller(SCOPE, "mira"), "pml_discover", {"intent": "read"})
     assert (page.json()["degraded"], suggested.json()["degraded"]) == (True, True)
     assert '"degraded":true' in result.model_dump_json().replace("\\", "").replace(" ", "")

@@ -3,7 +3,6 @@
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.tool import ToolDefinition
-from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import READ, SCOPE, WRITE
 from services.gateway.tests.support.harness import APPROVER, Json, World, world
@@ -50,7 +49,7 @@ async def test_a_tool_in_quarantine_is_called_by_no_road() -> None:
     async with world() as w:
         await _poisoned(w)
         agents = w.parts.use_cases.agents
-        mcp = McpTools(agents, agents, 5.0)
+        mcp = w.tools
         for name in ("fs:read", "fs_read"):
             result = await mcp.call(CALLER, name, {"path": "/a"})
             assert result.is_error

@@ -7,7 +7,6 @@ from pml_common.contracts.parameters import CERTAIN
 from pml_common.contracts.registry import CapabilityHit
 from pml_common.contracts.structure import DynamicCall
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.cached import MEMOIZE, choose, learn
@@ -142,8 +141,7 @@ async def test_a_cached_result_answers(w: World) -> None:
 
 async def test_the_same_over_mcp(w: World) -> None:
     find(w)
-    agents = w.parts.use_cases.agents
-    tools = McpTools(agents, agents, 5.0)
+    tools = w.tools
     args: JsonObject = {"intent": "look", "context": {"path": "/a"}}
     answer = await tools.call(Caller(SCOPE, "mira"), "pml_execute", args)
     assert answer.structured_content

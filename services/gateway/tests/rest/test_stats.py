@@ -13,7 +13,6 @@ from pml_common.contracts.learner import (
     ToolUsagePage,
 )
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.cached import learn, look
@@ -72,7 +71,7 @@ async def test_use_and_feedback_are_those_of_the_callers_scope(w: World) -> None
 
 
 async def test_old_names_answer_and_say_what_to_call(w: World) -> None:
-    tools = McpTools(w.parts.use_cases.agents, w.parts.use_cases.agents, 5.0)
+    tools = w.tools
     dag: JsonObject = {"tasks": [{"id": "a", "tool": "fs:read"}]}
     calls: list[tuple[str, JsonObject, str]] = [
         ("pml_search_tools", {"query": "read", "top_k": 3}, "pml_discover"),

@@ -34,6 +34,7 @@ from pml_gateway.application.quarantine import Acceptance, Quarantine
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import (
     CallOrigin,
@@ -176,6 +177,12 @@ class World:
         messages = self.broker.streams["PML_EXECUTOR_CMD"].messages
         found = [each.envelope for each in messages if ".cancel-run." in each.envelope.subject]
         return [CancelRun.model_validate_json(each.data) for each in found]
+
+    @property
+    def tools(self) -> McpTools:
+        """The tools as MCP clients list and call them."""
+        agents = self.parts.use_cases.agents
+        return McpTools(agents, agents, 5.0, StubOffers().shown)
 
     async def workflow(self, workflow_id: object) -> Json:
         """Call GET /api/workflows/{id} and expect 200."""

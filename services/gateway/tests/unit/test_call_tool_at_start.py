@@ -23,6 +23,7 @@ from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import AgentApi, Caller, CallOrigin, ServerStatus
 from services.gateway.tests.support.builders import AT, READ, WRITE, finished, workflow
 from services.gateway.tests.support.calling import RunningWorkflows, call, keep, running, tool_calls
+from services.gateway.tests.support.offering import StubOffers
 
 CONNECTING = ServerStatus(state="connecting", error=None, tools=0, since=AT)
 AWAY = replace(CONNECTING, state="failed", error="cannot connect")
@@ -233,6 +234,6 @@ class Late:
 @pytest.mark.parametrize(("name", "fails"), [("fs_read", False), ("fs_write", True)])
 async def test_a_direct_call_looks_once_more_when_it_has_waited(name: str, fails: bool) -> None:
     late = Late()
-    calls = McpTools(cast("AgentApi", late), late, 5.0)
+    calls = McpTools(cast("AgentApi", late), late, 5.0, StubOffers().shown)
     result = await calls.call(Caller(workflow().scope, "ann"), name, {})
     assert (bool(result.is_error), late.waits) == (fails, 1)

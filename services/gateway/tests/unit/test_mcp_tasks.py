@@ -71,10 +71,10 @@ def test_a_tasks_id_names_its_workflow_and_its_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", str(ID), f"{ID}:", f":{ID}", f"{{{ID}}}:x", f"{str(ID).upper()}:x", "x:y"]
+    "form", ["", "x", "{id}", "{id}:", ":{id}", "{{{id}}}:x", "{upper}:x", "x:y"]
 )
-def test_other_ids_are_of_no_task(text: str) -> None:
-    assert named_in(text) is None
+def test_other_ids_are_of_no_task(form: str) -> None:
+    assert named_in(form.format(id=ID, upper=str(ID).upper())) is None
 
 
 def test_a_task_that_runs_says_how_it_stands() -> None:

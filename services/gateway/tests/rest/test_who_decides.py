@@ -95,6 +95,7 @@ async def test_openapi_requires_the_credential_for_deciding_only() -> None:
             ("post", "/api/approvals/elicitation"),
             ("post", "/api/workflows/{workflow_id}/approval"),
             ("post", "/api/index/reindex"),
+            ("post", "/api/servers/reload"),
             ("post", "/api/servers/{server}/accept"),
         ]
         optional = described["paths"]["/api/dns/rename"]["post"]["security"]

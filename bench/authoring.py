@@ -54,7 +54,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one attempt, and the text that its author would read."""
+    """The verdict on one attempt, and the text that its author would read."""
 
     verdict: Verdict
     text: str

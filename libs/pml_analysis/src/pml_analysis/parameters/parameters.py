@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pml_analysis.arguments.changes import Changed
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.values import FromArguments
 from pml_analysis.parameters.allowed_values import allowed_values
@@ -46,7 +45,7 @@ def parameters_schema(
     arguments = read_uses(uses)
     for path, values in allowed_values(uses):
         arguments.at(path, len(origins.tree.source.text)).allow(values)
-    certain = certain_schema(arguments, demands_of(uses), Changed(origins))
+    certain = certain_schema(arguments, demands_of(uses), origins)
     tools = SchemaHints(arguments, origins)
     for inputs, given_to in given:
         tools.add(inputs, given_to)

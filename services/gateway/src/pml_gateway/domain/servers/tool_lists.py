@@ -31,8 +31,6 @@ class ToolLists:
 def as_tool_lists(given: object) -> object:
     """Read `tools` of an entry: a list of patterns to offer, or an object with `allow` and `deny`.
     Raises ValueError."""
-    if isinstance(given, ToolLists):
-        return given
     if isinstance(given, dict):
         found = cast(dict[str, object], given)
         if found and set(found) <= {"allow", "deny"}:

@@ -71,6 +71,10 @@ races: setup ## 50 writers of the same records for a minute: no lost update, no 
 conformance: setup ## the official conformance suite of MCP, in both revisions that it scores
 	$(RUN) pytest -q tests/e2e/test_conformance.py
 
+.PHONY: clients
+clients: setup ## what real MCP clients can do, each with its own packages (ARGS="--write": into docs/clients.md)
+	$(RUN) python tests/clients/matrix.py $(ARGS)
+
 .PHONY: faults
 faults: setup ## 30 minutes of faults in every part under load, and a report (ARGS="--minutes 3 --seed 7")
 	$(RUN) python -m tests.faults --report docs/proof/faults.md $(ARGS)

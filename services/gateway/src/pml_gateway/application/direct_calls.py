@@ -38,8 +38,10 @@ _PUBLISH_AGAIN_S: Final = 0.5
 _ANSWER_WITHIN_S: Final = 2.0
 """Time for which the answer waits for the end to be published: the ledger has the outcome."""
 _CLOSE_WITHIN_S: Final = 2.0
-_MOST_UNPUBLISHED: Final = 1000
-"""While NATS is away, so many calls and ends of calls that may be repeated are kept here."""
+_MOST_UNPUBLISHED: Final = 100
+"""While NATS is away, the ends of reads are kept here, those of this many `_TOGETHER_S`."""
+_TOGETHER_S: Final = 0.05
+"""Time in which the ends of reads are collected, apart from the calls that follow them."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ class DirectCalls:
     now: Callable[[], datetime]
     require_ready: Callable[[], Awaitable[None]]
     withdrawals: Withdrawals
-    _tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    _calls: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    _ends: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    _pending: list[CallEnded] = field(default_factory=list[CallEnded])
 
     async def call(
         self,
@@ -71,7 +75,7 @@ class DirectCalls:
         """Call a tool; the answer is its outcome, or that its workflow runs, where its caller waits
         no longer. Raises errors of the bus and of storage, after which nothing was called."""
         again = repeatable(tool)
-        if not again or len(self._tasks) > _MOST_UNPUBLISHED:
+        if not again or len(self._ends) > _MOST_UNPUBLISHED:
             await self.require_ready()
         workflow = begun_call(
             caller.scope,
@@ -90,7 +94,7 @@ class DirectCalls:
         await self._begin(workflow, is_stored=not again)
         call = call_of(workflow, tool.tool_id)
         origin = CallOrigin(caller, call.idempotency_key, side)
-        made = self._spawn(self._made(workflow, call, origin))
+        made = _spawn(self._calls, self._made(workflow, call, origin))
         if side.report is not None:
             await side.report(0, 1, f"0 of 1 calls ended: {tool.tool_id}")
         try:
@@ -103,11 +107,12 @@ class DirectCalls:
 
     async def close(self) -> None:
         """End what is under way: the outcomes of calls that were begun are unknown."""
-        tasks = set(self._tasks)
-        for task in tasks:
+        for task in self._calls:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_CLOSE_WITHIN_S)
+        if tasks := self._calls | self._ends:
+            _, late = await asyncio.wait(tasks, timeout=_CLOSE_WITHIN_S)
+            for task in late:
+                task.cancel()
 
     async def _begin(self, workflow: Workflow, *, is_stored: bool) -> None:
         if is_stored:
@@ -128,18 +133,34 @@ class DirectCalls:
         # A workflow that was cancelled has ended already, without its call's outcome.
         if plain.status != "unknown" or await self._runs(workflow):
             self.workflows.hear_call(workflow, ended)
-        ending = self._spawn(self._keep(ended, call, made.entry, plain))
-        if made.entry is not None and not made.entry.repeatable:
+        if made.entry is None or made.entry.repeatable:
+            self._publish_soon(ended)
+        else:
+            ending = _spawn(self._ends, self._keep(ended, call, made.entry, plain))
             await asyncio.wait({ending}, timeout=_ANSWER_WITHIN_S)
         return outcome
 
     async def _keep(
-        self, ended: CallEnded, call: CallTool, entry: Entry | None, outcome: ToolOutcome
+        self, ended: CallEnded, call: CallTool, entry: Entry, outcome: ToolOutcome
     ) -> None:
-        """Store the outcome in the ledger, then publish the end, however long that takes. That of a
-        call that may be repeated is stored at its end, with others."""
-        if entry is not None and not entry.repeatable:
-            await self.calls.store_direct(call, entry, outcome)
+        """Store the outcome in the ledger, then publish the end."""
+        await self.calls.store_direct(call, entry, outcome)
+        await self._publish(ended)
+
+    def _publish_soon(self, ended: CallEnded) -> None:
+        """Publish an end with those of other calls that may be repeated."""
+        self._pending.append(ended)
+        if len(self._pending) == 1:
+            _spawn(self._ends, self._publish_pending())
+
+    async def _publish_pending(self) -> None:
+        await asyncio.sleep(_TOGETHER_S)
+        pending = [*self._pending]
+        self._pending.clear()
+        await asyncio.gather(*(self._publish(ended) for ended in pending))
+
+    async def _publish(self, ended: CallEnded) -> None:
+        """Publish an end, however long that takes."""
         while True:
             try:
                 await self.publish(ended)
@@ -156,11 +177,12 @@ class DirectCalls:
             return True
         return stored is None or stored.state == "running"
 
-    def _spawn(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+
+def _spawn(tasks: set[asyncio.Task[Any]], work: Coroutine[object, object, T]) -> asyncio.Task[T]:
+    task = asyncio.create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task
 
 
 def _left(answer_by: float | None) -> float | None:

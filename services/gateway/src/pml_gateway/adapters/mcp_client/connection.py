@@ -40,6 +40,10 @@ Admit = Callable[[str, tuple[ToolDefinition, ...]], Awaitable[tuple[ToolDefiniti
 """From a server and its listing to those of its tools that may be offered; raises nothing."""
 
 
+def _ignore() -> None:
+    """Ignore a change."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """Bounds of every connection. Times in seconds; the last retry delay repeats.
@@ -127,10 +131,11 @@ class UpstreamConnection:
 
     async def run(
         self,
+        *,
         on_ready: Callable[[], None],
-        on_tools: Callable[[], None],
-        on_end: Callable[[], None],
-        on_offers: Callable[[], None] = lambda: None,
+        on_tools: Callable[[], None] = _ignore,
+        on_offers: Callable[[], None] = _ignore,
+        on_end: Callable[[], None] = _ignore,
     ) -> None:
         """Connect and stay connected until either side ends it; raises what the SDK raises.
 

@@ -160,7 +160,10 @@ class _Session:
         return at is not None and time.time() > at - _EARLY_S
 
     def authorise(self, request: httpx2.Request) -> str:
-        """Add the access token to a request, and return it."""
+        """Add the access token to a request, and return it. Raises NeedsLogin where a renewal was
+        refused meanwhile."""
+        if not self.access_token:
+            raise NeedsLogin
         request.headers["Authorization"] = f"Bearer {self.access_token}"
         return self.access_token
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,6 +18,7 @@ from pml_gateway.adapters.mcp_client.announcements import (
     OnOffers,
     OnTools,
 )
+from pml_gateway.adapters.mcp_client.attempts import Attempts, Listeners
 from pml_gateway.adapters.mcp_client.availability import Availability
 from pml_gateway.adapters.mcp_client.call_gate import CallGate, TurnedAway, wait_within
 from pml_gateway.adapters.mcp_client.calling import Asked, called
@@ -28,23 +28,20 @@ from pml_gateway.adapters.mcp_client.errors import (
     NotConnected,
     Refused,
     changed_meanwhile,
-    describe,
     excluded,
     needs_login_at,
     not_connected,
     outcome_of_error,
 )
-from pml_gateway.adapters.mcp_client.oauth import login_auth
 from pml_gateway.adapters.mcp_client.offer_requests import OfferRequests
-from pml_gateway.adapters.mcp_client.transport_state import TransportState
 from pml_gateway.adapters.memory.logins import MemoryLogins
 from pml_gateway.domain.api.offered import with_links
 from pml_gateway.domain.servers.offers import Offers
-from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig
+from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.tool_calls.repeatable import NotSent, repeatable
 from pml_gateway.domain.tool_calls.tool_result import outcome_of
-from pml_gateway.ports import CallerSide, Login, Logins, ServerStatus, Transport
+from pml_gateway.ports import CallerSide, Logins, ServerStatus, Transport
 
 log = logging.getLogger(__name__)
 
@@ -81,12 +78,14 @@ class UpstreamServer:
         self._title = title
         self._server = server
         self._excluded = 0
-        self._logins = logins or MemoryLogins()
-        self._login: Login | None = None
-        self._environment = environment
+        self._attempts = Attempts(
+            name, server, environment, limits, admit, logins or MemoryLogins()
+        )
+        self._listeners = Listeners(
+            self._set_ready, self._take_tools, self._take_offers, self._set_lost
+        )
         self._limits = limits
         self._link = partial(link, name)
-        self._admit = admit
         self._warnings: tuple[str, ...] = ()
         self._availability = Availability(name, limits)
         self._announcements = Announcements(name, on_tools, limits)
@@ -288,71 +287,29 @@ class UpstreamServer:
                 companions.start_soon(self._announcements.run)
                 companions.start_soon(self._offer_announcements.run)
                 while True:
-                    lasted_s, reason, needs_login = await self._connect()
-                    failures = 0 if lasted_s >= self._limits.stable_s else failures + 1
-                    was_ready = lasted_s > 0
-                    again_soon = was_ready and failures <= 1
-                    if needs_login:
+                    end = await self._attempts.connect(self._listeners)
+                    if end.needs_login:
                         self._availability.park(needs_login_at(self.name, self._server))
-                        await self._availability.unparked(self._has_other_login)
+                        await self._availability.unparked(self._attempts.has_other_login)
                         continue
-                    self._availability.set_ended(reason, was_ready=was_ready, again_soon=again_soon)
+                    failures = 0 if end.lasted_s >= self._limits.stable_s else failures + 1
+                    again_soon = end.was_ready and failures <= 1
+                    self._availability.set_ended(
+                        end.reason, was_ready=end.was_ready, again_soon=again_soon
+                    )
                     await self._availability.pause(failures)
 
-    async def _has_other_login(self) -> bool:
-        """Whether there was a login since the last attempt to connect."""
-        return await self._logins.find(self.name) != self._login
+    def _set_ready(self, connection: UpstreamConnection, transport: Transport) -> None:
+        self._connection = connection
+        self._timeouts_in_row = 0
+        self._transport, self._last = transport, connection
+        self._take_tools(connection)
+        self._take_offers(connection)
+        self._availability.set_ready()
 
-    async def _connect(self) -> tuple[float, str, bool]:
-        """Run one connection, over HTTP with SSE where the server does without Streamable HTTP;
-        return the seconds it could be used, why it ended, and whether the server wants a login."""
-        lasted_s, reason, transport = await self._run(self._server)
-        if transport.refused is None or lasted_s or not isinstance(self._server, HttpServer):
-            return lasted_s, reason, transport.needs_login
-        older = self._server.model_copy(update={"type": "sse"})
-        lasted_s, over_sse, transport = await self._run(older)
-        whole = over_sse if lasted_s else f"{reason}; over HTTP with SSE: {over_sse}"
-        return lasted_s, whole, transport.needs_login
-
-    async def _run(self, server: ServerConfig) -> tuple[float, str, TransportState]:
-        """Run one connection from start to end; return the seconds it could be used, why it ended,
-        and its transport."""
-        self._login = await self._logins.find(self.name)
-        auth = await login_auth(self.name, server, self._logins)
-        connection = UpstreamConnection(
-            self.name, server, self._environment, self._limits, self._admit, auth
-        )
-        ready_at = math.inf
-
-        def on_ready() -> None:
-            nonlocal ready_at
-            ready_at = time.monotonic()
-            self._connection = connection
-            self._timeouts_in_row = 0
-            self._transport, self._last = server.type, connection
-            self._take_tools(connection)
-            self._take_offers(connection)
-            self._availability.set_ready()
-
-        def on_end() -> None:
-            self._connection = None
-            self._availability.set_lost(connection.end_reason or connection.transport.fault or None)
-
-        try:
-            await connection.run(
-                on_ready,
-                lambda: self._take_tools(connection),
-                on_end,
-                lambda: self._take_offers(connection),
-            )
-            ended = connection.end_reason or connection.transport.fault
-            reason = ended or "it closed the connection"
-        except Exception as error:
-            log.debug("%s: connection ended", self.name, exc_info=True)
-            reason = connection.transport.fault or describe(error)
-        output = connection.transport.last_output
-        full = f"{reason} ({output})" if output and output not in reason else reason
-        return max(0.0, time.monotonic() - ready_at), full, connection.transport
+    def _set_lost(self, connection: UpstreamConnection) -> None:
+        self._connection = None
+        self._availability.set_lost(connection.end_reason or connection.transport.fault or None)
 
     def _take_tools(self, connection: UpstreamConnection) -> None:
         self._warnings, self._excluded = connection.warnings, connection.excluded

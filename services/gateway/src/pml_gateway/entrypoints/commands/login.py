@@ -72,7 +72,7 @@ async def login(
         limits = Limits(connect_timeout_s=within_s)
         connection = UpstreamConnection(entry.name, server, environment, limits, _admit, auth)
         try:
-            await connection.run(lambda: connection.close("logged in"), _ignore, _ignore, _ignore)
+            await connection.run(on_ready=lambda: connection.close("logged in"))
         except LoginFailed:
             raise
         except Exception as error:
@@ -81,10 +81,6 @@ async def login(
     if callback.state == "":
         raise LoginFailed(f"{entry.name} is connected without a login; none was made")
     tell({"event": "done", "name": entry.name, "tools": len(connection.tools)})
-
-
-def _ignore() -> None:
-    pass
 
 
 async def _admit(server: str, tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:

@@ -36,6 +36,7 @@ from pml_gateway.domain.api.approval_form import ApprovalForm, FormAnswer, Given
 from pml_gateway.domain.api.client_session import ClientSession
 from pml_gateway.domain.api.curation import CurateNames, SaveProgram
 from pml_gateway.domain.api.elicitation import ElicitationSetting
+from pml_gateway.domain.api.list_cursors import After
 from pml_gateway.domain.api.offered import Offered
 from pml_gateway.domain.api.records import MergeSources
 from pml_gateway.domain.api.task_results import GetTaskResult
@@ -698,11 +699,15 @@ class WorkflowStore(Protocol):
         """Note that a workflow's caller has got its end: no call joins it any more."""
         ...
 
-    async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
+    async def page(
+        self, scope: Scope, limit: int, offset: int, after: After | None = None
+    ) -> WorkflowPage:
         """List workflows, newest first."""
         ...
 
-    async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
+    async def waiting(
+        self, scope: Scope, limit: int, offset: int, after: After | None = None
+    ) -> ApprovalPage:
         """List open approvals, the first to expire first."""
         ...
 

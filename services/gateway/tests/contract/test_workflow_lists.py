@@ -1,9 +1,12 @@
 """Contract of workflow stores: lists."""
 
+from uuid import UUID
+
 import pytest
 
 from pml_common.contracts.error import WorkflowError
 from pml_gateway.domain.api.api import ExecuteRequest
+from pml_gateway.domain.api.list_cursors import After, decode_after
 from pml_gateway.domain.api.views import approvals_of, summary_of
 from pml_gateway.domain.workflow.events import Analyzed, Decided, NotAnalyzed
 from pml_gateway.domain.workflow.workflow import advance
@@ -57,6 +60,33 @@ async def test_what_waits_is_listed_until_it_is_decided(workflows: WorkflowStore
     no = Decided(approval.approval_id, "denied", "mira", later(5))
     await workflows.change(SCOPE, soon.workflow_id, lambda one: advance(one, no, RULES))
     assert await workflows.waiting(SCOPE, 10, 0) == approvals_of([late], 1)
+
+
+async def test_a_cursor_leads_on_whatever_comes_meanwhile(workflows: WorkflowStore) -> None:
+    kept = [workflow(at=later(n // 2)) for n in range(5)]  # two of one moment
+    for one in kept:
+        await workflows.accept(one, (one.requested,))
+    seen: list[UUID] = []
+    after: After | None = None
+    for _ in range(3):
+        page = await workflows.page(SCOPE, 2, 0, after)
+        seen += [each.workflow_id for each in page.workflows]
+        after = decode_after(page.next_cursor)
+        newer = workflow(at=later(100))
+        await workflows.accept(newer, (newer.requested,))
+    assert after is None
+    assert len(seen) == len(set(seen)) == 5
+    assert set(seen) == {one.workflow_id for one in kept}
+
+
+async def test_a_cursor_leads_on_through_what_waits(workflows: WorkflowStore) -> None:
+    soon, _ = await waiting(workflows)
+    late, _ = await waiting(workflows, at=later(10))
+    first = await workflows.waiting(SCOPE, 1, 0)
+    assert [each.workflow_id for each in first.approvals] == [soon.workflow_id]
+    rest = await workflows.waiting(SCOPE, 1, 0, decode_after(first.next_cursor))
+    assert [each.workflow_id for each in rest.approvals] == [late.workflow_id]
+    assert rest.next_cursor is None
 
 
 async def test_what_stands_still_is_due_in_every_scope(workflows: WorkflowStore) -> None:

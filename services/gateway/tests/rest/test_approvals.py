@@ -32,7 +32,11 @@ async def test_a_pending_approval_is_listed_with_its_subject() -> None:
         assert one["tools"] == ["fs:read"]
         assert one["outcome"] is None
         await w.decide(asked["workflow_id"], "deny")
-        assert (await w.http.get("/api/approvals")).json() == {"approvals": [], "total": 0}
+        assert (await w.http.get("/api/approvals")).json() == {
+            "approvals": [],
+            "total": 0,
+            "next_cursor": None,
+        }
 
 
 async def test_an_approval_starts_the_run_and_a_waiting_caller_gets_the_end() -> None:

@@ -132,6 +132,9 @@ async def test_another_content_type_is_rejected_with_the_right_one(headers: dict
     [
         ("/api/workflows?limit=0", "limit"),
         ("/api/workflows?offset=-1", "offset"),
+        ("/api/workflows?cursor=none", "cursor"),
+        ("/api/workflows?cursor=a", "cursor"),
+        ("/api/approvals?cursor=none&offset=1", "cursor"),
         *((f"/api/{path}?offset={2**31}", "offset") for path in LISTS),
         ("/api/workflows/not-an-id", "workflow_id"),
         ("/api/traces/not-an-id", "capability_id"),

@@ -20,6 +20,7 @@ from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
+from pml_gateway.domain.api.list_cursors import After
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, summary_of
 from pml_gateway.domain.workflow.accepted_run import accepted_workflow
 from pml_gateway.domain.workflow.direct_call import workflow_of_call
@@ -248,10 +249,12 @@ class LiveWorkflows(LiveWorkflowStore):
         await self._store.deliver(scope, workflow_id)
 
     @override
-    async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
+    async def page(
+        self, scope: Scope, limit: int, offset: int, after: After | None = None
+    ) -> WorkflowPage:
         own = {key: known for key, known in self._known.items() if key[0] == scope}
         await self._add([known.workflow for known in own.values() if not known.has_row])
-        page = await self._store.page(scope, limit, offset)
+        page = await self._store.page(scope, limit, offset, after)
         ended = {key[1]: known.workflow for key, known in own.items() if known.run is not None}
         listed = tuple(
             summary_of(ended[each.workflow_id]) if each.workflow_id in ended else each
@@ -260,8 +263,10 @@ class LiveWorkflows(LiveWorkflowStore):
         return page.model_copy(update={"workflows": listed})
 
     @override
-    async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
-        return await self._store.waiting(scope, limit, offset)
+    async def waiting(
+        self, scope: Scope, limit: int, offset: int, after: After | None = None
+    ) -> ApprovalPage:
+        return await self._store.waiting(scope, limit, offset, after)
 
     @override
     async def forget(self, ended_before: datetime, limit: int) -> int:

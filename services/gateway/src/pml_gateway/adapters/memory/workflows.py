@@ -9,7 +9,14 @@ from typing_extensions import override
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
-from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of, summary_of
+from pml_gateway.domain.api.list_cursors import After
+from pml_gateway.domain.api.views import (
+    ApprovalPage,
+    WorkflowPage,
+    approvals_of,
+    summary_of,
+    workflows_of,
+)
 from pml_gateway.domain.workflow.joining import is_joinable
 from pml_gateway.domain.workflow.workflow import Step, Workflow, run_ended
 from pml_gateway.ports import Outbox, Outgoing, Taken, WorkflowStore
@@ -133,23 +140,32 @@ class MemoryWorkflowStore(WorkflowStore):
         self._delivered.add((scope, workflow_id))
 
     @override
-    async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
+    async def page(
+        self, scope: Scope, limit: int, offset: int, after: After | None = None
+    ) -> WorkflowPage:
         own = [workflow for (owner, _), workflow in self.kept.items() if owner == scope]
         own.sort(key=lambda workflow: workflow.workflow_id)
         own.sort(key=lambda workflow: workflow.requested.requested_at, reverse=True)
-        listed = tuple(summary_of(workflow) for workflow in own[offset : offset + limit])
-        return WorkflowPage(workflows=listed, total=len(own))
+        later = [each for each in own if after is None or _is_after(each, after)]
+        listed = [summary_of(each) for each in later[offset : offset + limit + 1]]
+        return workflows_of(listed, len(own), limit)
 
     @override
-    async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
+    async def waiting(
+        self, scope: Scope, limit: int, offset: int, after: After | None = None
+    ) -> ApprovalPage:
         found = [
             (workflow.due_at, workflow.workflow_id, workflow)
             for (owner, _), workflow in self.kept.items()
             if owner == scope and workflow.state == "awaiting_approval" and workflow.due_at
         ]
         found.sort(key=lambda one: one[:2])
-        page = [workflow for _, _, workflow in found[offset : offset + limit]]
-        return approvals_of(page, len(found))
+        later = [
+            workflow
+            for *place, workflow in found
+            if after is None or place > [after.at, after.workflow_id]
+        ]
+        return approvals_of(later[offset : offset + limit + 1], len(found), limit)
 
     @override
     async def forget(self, ended_before: datetime, limit: int) -> int:
@@ -172,3 +188,8 @@ class MemoryWorkflowStore(WorkflowStore):
         ]
         found.sort(key=lambda one: one[0])
         return [key for _, key in found[:limit]]
+
+
+def _is_after(workflow: Workflow, after: After) -> bool:
+    at = workflow.requested.requested_at
+    return at < after.at or (at == after.at and workflow.workflow_id > after.workflow_id)

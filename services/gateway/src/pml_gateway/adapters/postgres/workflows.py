@@ -29,7 +29,8 @@ from pml_gateway.adapters.postgres.rows import (
     workflow_of,
 )
 from pml_gateway.adapters.workflow_cache import CachedWorkflow, WorkflowCache
-from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of
+from pml_gateway.domain.api.list_cursors import After
+from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage, approvals_of, workflows_of
 from pml_gateway.domain.workflow.joining import is_joinable
 from pml_gateway.domain.workflow.workflow import Approval, Step, Workflow, run_ended
 from pml_gateway.ports import Taken, WorkflowStore
@@ -262,24 +263,34 @@ class PostgresWorkflowStore(WorkflowStore):
             await conn.execute(_SQL["deliver-workflow"], *scope_columns(scope), workflow_id)
 
     @override
-    async def page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
-        return await with_deadline(self._page(scope, limit, offset), self._patience_s)
+    async def page(
+        self, scope: Scope, limit: int, offset: int, after: After | None = None
+    ) -> WorkflowPage:
+        return await with_deadline(self._page(scope, limit, offset, after), self._patience_s)
 
-    async def _page(self, scope: Scope, limit: int, offset: int) -> WorkflowPage:
+    async def _page(
+        self, scope: Scope, limit: int, offset: int, after: After | None
+    ) -> WorkflowPage:
+        where = (*scope_columns(scope), limit + 1, offset, *_place(after))
         async with snapshot(self._pool) as conn:
-            rows = await conn.fetch(_SQL["list-workflows"], *scope_columns(scope), limit, offset)
+            rows = await conn.fetch(_SQL["list-workflows"], *where)
             total = await conn.fetchval(_SQL["count-workflows"], *scope_columns(scope))
-        return WorkflowPage(workflows=tuple(summary_of(row) for row in rows), total=total)
+        return workflows_of([summary_of(row) for row in rows], total, limit)
 
     @override
-    async def waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
-        return await with_deadline(self._waiting(scope, limit, offset), self._patience_s)
+    async def waiting(
+        self, scope: Scope, limit: int, offset: int, after: After | None = None
+    ) -> ApprovalPage:
+        return await with_deadline(self._waiting(scope, limit, offset, after), self._patience_s)
 
-    async def _waiting(self, scope: Scope, limit: int, offset: int) -> ApprovalPage:
+    async def _waiting(
+        self, scope: Scope, limit: int, offset: int, after: After | None
+    ) -> ApprovalPage:
+        where = (*scope_columns(scope), limit + 1, offset, *_place(after))
         async with snapshot(self._pool) as conn:
-            rows = await conn.fetch(_SQL["list-waiting"], *scope_columns(scope), limit, offset)
+            rows = await conn.fetch(_SQL["list-waiting"], *where)
             total = await conn.fetchval(_SQL["count-waiting"], *scope_columns(scope))
-        return approvals_of([workflow_now(row) for row in rows], total)
+        return approvals_of([workflow_now(row) for row in rows], total, limit)
 
     @override
     async def forget(self, ended_before: datetime, limit: int) -> int:
@@ -291,6 +302,10 @@ class PostgresWorkflowStore(WorkflowStore):
         async with connection(self._pool) as conn:
             rows = await conn.fetch(_SQL["list-due"], now, limit)
         return [(scope_of(row), row["workflow_id"]) for row in rows]
+
+
+def _place(after: After | None) -> tuple[datetime | None, UUID | None]:
+    return (None, None) if after is None else (after.at, after.workflow_id)
 
 
 def _columns_of_new(workflow: Workflow) -> tuple[object, ...]:

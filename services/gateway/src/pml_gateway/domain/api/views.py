@@ -15,6 +15,7 @@ from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStruct
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.contracts.trace import BranchDecision, LogLine
 from pml_gateway.domain.api.api import LayerAsked, Status, TaskAnswer
+from pml_gateway.domain.api.list_cursors import After, cut, encode_after
 from pml_gateway.domain.api.responses import approval_subject, status_of, tasks_of, whole_at
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_calls import ShownCall, ShownToApprover
@@ -39,10 +40,12 @@ class WorkflowSummary(Contract):
 
 
 class WorkflowPage(Contract):
-    """A page of workflows, newest first, and their total number."""
+    """A page of workflows, newest first, and their total number; with `next_cursor` there are
+    more."""
 
     workflows: tuple[WorkflowSummary, ...]
     total: int
+    next_cursor: str | None = None
 
 
 class ApprovalView(Contract):
@@ -81,10 +84,12 @@ class ApprovalView(Contract):
 
 
 class ApprovalPage(Contract):
-    """A page of pending approvals, the soonest to expire first, and their total number."""
+    """A page of pending approvals, the soonest to expire first, and their total number; with
+    `next_cursor` there are more."""
 
     approvals: tuple[ApprovalView, ...]
     total: int
+    next_cursor: str | None = None
 
 
 class AnalysisView(Contract):
@@ -287,11 +292,25 @@ def approval_of(workflow: Workflow, approval: Approval, *, whole: bool = False) 
     )
 
 
-def approvals_of(workflows: Sequence[Workflow], total: int) -> ApprovalPage:
-    """Build a page of the pending approvals of workflows."""
+def workflows_of(
+    found: Sequence[WorkflowSummary], total: int, limit: int | None = None
+) -> WorkflowPage:
+    """Build a page of workflows, of which one more than `limit` was looked for."""
+    page, last = cut(found, len(found) if limit is None else limit)
+    after = last and encode_after(After(last.created_at, last.workflow_id))
+    return WorkflowPage(workflows=tuple(page), total=total, next_cursor=after)
+
+
+def approvals_of(
+    workflows: Sequence[Workflow], total: int, limit: int | None = None
+) -> ApprovalPage:
+    """Build a page of the pending approvals of workflows, of which one more than `limit` was looked
+    for."""
     pairs = ((each, each.approval) for each in workflows)
-    views = tuple(approval_of(each, approval) for each, approval in pairs if approval)
-    return ApprovalPage(approvals=views, total=total)
+    views = [approval_of(each, approval) for each, approval in pairs if approval]
+    page, last = cut(views, len(views) if limit is None else limit)
+    after = last and encode_after(After(last.expires_at, last.workflow_id))
+    return ApprovalPage(approvals=tuple(page), total=total, next_cursor=after)
 
 
 def _summary(workflow: Workflow) -> dict[str, object]:

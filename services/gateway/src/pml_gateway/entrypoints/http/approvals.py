@@ -10,6 +10,7 @@ from pml_gateway.application.decide import Decisions
 from pml_gateway.application.workflow_service import no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
+from pml_gateway.domain.api.list_cursors import decode_after
 from pml_gateway.domain.api.views import ApprovalPage, ApprovalView, approval_of
 from pml_gateway.domain.workflow.approval import Decide
 from pml_gateway.entrypoints.http.routing import (
@@ -17,6 +18,7 @@ from pml_gateway.entrypoints.http.routing import (
     NOT_APPROVER,
     NOT_FOUND,
     CallerOf,
+    ListCursor,
     Offset,
     api_router,
     server_span,
@@ -35,9 +37,10 @@ def approval_routes(
         caller: Annotated[Caller, Depends(caller_of)],
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
         offset: Offset = 0,
+        cursor: ListCursor = None,
     ) -> ApprovalPage:
         """List pending approvals: what would run, and why a person must approve."""
-        return await workflows.waiting(caller.scope, limit, offset)
+        return await workflows.waiting(caller.scope, limit, offset, decode_after(cursor, offset))
 
     @router.get(
         "/workflows/{workflow_id}/approval", operation_id="get_approval", responses=NOT_FOUND

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from typing_extensions import override
 
+from pml_common.contracts.dns import Cursor
 from pml_gateway.domain.api.approver import SCHEME
 from pml_gateway.domain.api.request import MAX_OFFSET
 from pml_gateway.entrypoints.http.errors import ErrorResponse
@@ -23,6 +24,11 @@ CallerOf = Callable[[Request], Awaitable[Caller]]
 
 Offset = Annotated[int, Query(ge=0, lt=MAX_OFFSET)]
 """Number of entries of a list before its page."""
+
+ListCursor = Annotated[
+    Cursor | None,
+    Query(description="`next_cursor` of the page before; none for the first, nor with `offset`."),
+]
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     403: {"model": ErrorResponse, "description": "The Host or Origin header is not allowed."},

@@ -10,6 +10,7 @@ from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
+from pml_gateway.domain.api.list_cursors import decode_after
 from pml_gateway.domain.api.views import WorkflowPage, WorkflowView, view_of
 from pml_gateway.domain.sources.dag_trace import DagView
 from pml_gateway.domain.sources.dag_trace import view_of as dag_view
@@ -18,6 +19,7 @@ from pml_gateway.entrypoints.http.routing import (
     CONFLICT,
     NOT_FOUND,
     CallerOf,
+    ListCursor,
     Offset,
     api_router,
     server_span,
@@ -36,9 +38,10 @@ def workflow_routes(
         caller: Annotated[Caller, Depends(caller_of)],
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
         offset: Offset = 0,
+        cursor: ListCursor = None,
     ) -> WorkflowPage:
         """List workflows, newest first."""
-        return await workflows.page(caller.scope, limit, offset)
+        return await workflows.page(caller.scope, limit, offset, decode_after(cursor, offset))
 
     @router.get("/workflows/{workflow_id}", operation_id="get_workflow", responses=NOT_FOUND)
     async def get_workflow(

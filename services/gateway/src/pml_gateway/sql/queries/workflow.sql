@@ -192,6 +192,8 @@ WHERE org = $1 AND project = $2 AND approval_id = $3
 SELECT workflow_id, state, requested, capability_id, error, created_at, finished_at
 FROM workflow
 WHERE org = $1 AND project = $2
+    AND created_at <= coalesce($5::timestamptz, 'infinity')
+    AND ($5 IS NULL OR created_at < $5 OR workflow_id > $6::uuid)
 ORDER BY created_at DESC, workflow_id
 LIMIT $3 OFFSET $4
 
@@ -204,6 +206,7 @@ WHERE org = $1 AND project = $2
 SELECT *
 FROM workflow_now
 WHERE org = $1 AND project = $2 AND state = 'awaiting_approval'
+    AND ($5::timestamptz IS NULL OR (due_at, workflow_id) > ($5, $6::uuid))
 ORDER BY due_at, workflow_id
 LIMIT $3 OFFSET $4
 

@@ -24,7 +24,7 @@ async def _set(harness: StackHarness, *, may_elicit: bool) -> None:
 async def test_a_user_approves_a_program_and_the_calls_at_which_it_parks(
     harness: StackHarness, mode: Mode
 ) -> None:
-    n = 970 if mode == "auto" else 975
+    n = 3970 if mode == "auto" else 3975
     forms: list[str] = []
 
     async def approve(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:

@@ -17,6 +17,8 @@ from typing import Final, cast
 from deno import find_deno_bin
 from pydantic import JsonValue
 
+from pml_gateway.domain.servers.server_config import StdioServer
+
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 SUITE: Final = "npm:@modelcontextprotocol/conformance@0.2.0-alpha.12"
@@ -51,6 +53,11 @@ class Report:
             each for scenario, check, _ in self.failed for each in (scenario, f"{scenario}:{check}")
         }
         return [gap for gap in gaps if gap not in found]
+
+
+def conformance_server(name: str) -> StdioServer:
+    """Return the configuration of one of the servers that offer what the scenarios ask for."""
+    return StdioServer.model_validate(conformance_servers()[name])
 
 
 def conformance_servers() -> dict[str, JsonValue]:

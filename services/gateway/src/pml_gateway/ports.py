@@ -456,9 +456,23 @@ class ClientSide(Protocol):
         """The capabilities that it declared."""
         ...
 
+    @property
+    def takes_requests(self) -> bool:
+        """Whether it can be sent requests while it waits."""
+        ...
+
     async def request(self, method: str, params: JsonObject, timeout_s: float) -> JsonObject:
         """Send the client an MCP request and return its result. Raises ClientRefused."""
         ...
+
+
+@dataclass(frozen=True)
+class ServerInputs:
+    """Answers that a call carries to what its tool's server asked for in answer to an earlier one,
+    as MCP has them, and that server's state."""
+
+    responses: JsonObject | None = None
+    state: str | None = None
 
 
 @dataclass(frozen=True)
@@ -468,11 +482,14 @@ class CallerSide:
     `withdrawn`, where the call is cancelled, whether its caller wants the workflow stopped. Through
     `client`, if it is an MCP client that said what it can do, it is asked while it waits. `asker`
     asks its user to decide an approval, where the client can do that. `relay` takes the progress of
-    tools that are called meanwhile. `as_task`: the client polls what is not done by then."""
+    tools that are called meanwhile. `as_task`: the client polls what is not done by then. With
+    `inputs`, a call of a tool can be answered with what its server asks for, to be made again with
+    the answers; else `client` is asked meanwhile."""
 
     answer_by: float | None = None
     report: Report | None = None
     relay: Callable[[ToolProgress], None] | None = None
+    inputs: ServerInputs | None = None
     is_gone: Callable[[], Awaitable[bool]] = _is_never_gone
     withdrawn: Callable[[], bool] = lambda: False
     client: ClientSide | None = None

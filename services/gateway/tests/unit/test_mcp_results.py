@@ -231,3 +231,8 @@ def test_a_workflow_that_ended_as_cancelled_is_no_failed_cancellation(
     assert result["isError"] is is_error
     assert "it ended" in _text(result)
     assert cancel_result(RUNNING)["isError"] is False
+
+
+def test_what_a_server_asks_for_is_returned_as_it_is() -> None:
+    asked: JsonObject = {"resultType": "input_required", "inputRequests": {"who": {}}}
+    assert tool_call_result(PLAIN, outcome_of(asked)) == asked

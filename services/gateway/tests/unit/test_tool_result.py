@@ -14,6 +14,7 @@ from pml_gateway.domain.tool_calls.exact_integers import inexact_integer, with_e
 from pml_gateway.domain.tool_calls.tool_result import (
     answered_result,
     error_result,
+    not_a_result,
     outcome_of,
     result_of,
     with_blocks_taken_out,
@@ -189,3 +190,16 @@ def test_the_meta_of_an_answer_is_passed_on_but_for_the_protocols_own() -> None:
     meta: JsonObject = {"a.org/b": 1, "io.modelcontextprotocol/serverInfo": {"name": "fs"}}
     assert answered_result({"content": [], "_meta": meta})["_meta"] == {"a.org/b": 1}
     assert "_meta" not in answered_result({"content": [], "_meta": {"pml/x": 1}})
+
+
+def test_what_a_server_asks_for_in_place_of_a_result_is_an_error_that_says_so() -> None:
+    asked: JsonObject = {"resultType": "input_required", "inputRequests": {"who": {}, "why": {}}}
+    assert outcome_of(asked).message == "the server asks for input: who, why"
+    stated: JsonObject = {"resultType": "input_required", "requestState": "begun"}
+    assert outcome_of(stated).message == "the server asks for input: its state"
+    refused: JsonObject = {"error": {"code": -32021, "message": "sampling is required"}}
+    outcome = outcome_of(refused)
+    assert (outcome.status, outcome.message) == ("tool_error", "sampling is required")
+    assert outcome.answer == refused
+    assert not_a_result(refused)
+    assert not not_a_result({"content": []})

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from uuid import UUID
 
 from pml_common.contracts.scope import Scope
@@ -17,6 +18,8 @@ class WaitingCallers:
     @contextmanager
     def waiting(self, scope: Scope, workflow_id: UUID, side: CallerSide) -> Generator[None]:
         """Count a caller as waiting for a workflow until the context exits."""
+        # The answer is the program's: it cannot carry what the server of one of its tools asks for.
+        side = replace(side, inputs=None)
         sides = self._sides.setdefault((scope, workflow_id), [])
         sides.append(side)
         try:

@@ -184,6 +184,7 @@ class StubAgent:
         side: CallerSide = HERE,
     ) -> ToolOutcome | ExecuteResponse:
         self.requests.append((tool_id, args))
+        self.sides.append(side)
         answer = self.answers[tool_id]
         if isinstance(answer, Exception):
             raise answer

@@ -44,6 +44,7 @@ from mcp_types import (
     Resource,
     ResourceLink,
     ResourceTemplate,
+    SamplingMessage,
     TextContent,
     TextResourceContents,
     Tool,
@@ -166,7 +167,7 @@ class Program:
             self.freeze,
             self.variable,
         )
-        more = (self.grow, self.huge, self.write, self.link, self.steps)
+        more = (self.grow, self.huge, self.write, self.link, self.steps, self.ask)
         return {run.__name__: run for run in (*runs, *more)}
 
     def _note(self, line: str) -> None:
@@ -237,6 +238,15 @@ class Program:
         for step in range(1, args["steps"] + 1):
             await ctx.session.report_progress(step, args["steps"], f"step {step}")
         return says("done")
+
+    async def ask(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        """Ask the client for a name and a text (revisions with a handshake)."""
+        asked = await ctx.session.elicit_form("Who?", {"type": "object", "properties": {}})
+        message = SamplingMessage(role="user", content=TextContent(text="Hello?"))
+        sampled = await ctx.session.create_message(  # pyright: ignore[reportDeprecated]
+            [message], max_tokens=9
+        )
+        return says(f"{asked.action} {asked.content} {sampled.model}")
 
     async def link(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
         return CallToolResult(content=[ResourceLink(uri=args["uri"], name="linked")])

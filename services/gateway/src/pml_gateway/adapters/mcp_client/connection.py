@@ -6,14 +6,24 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from typing import cast
 
 import anyio
 import httpx2
 from mcp import Client, Implementation, MCPError
-from mcp.client import IncomingMessage
+from mcp.client import ClientRequestContext, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import (
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ElicitRequest,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+    InputResponse,
     PromptListChangedNotification,
     ResourceListChangedNotification,
     ToolListChangedNotification,
@@ -22,6 +32,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_gateway.adapters.mcp_client.asked_client import AskedClient
 from pml_gateway.adapters.mcp_client.listings import set_aside_of
 from pml_gateway.adapters.mcp_client.offer_listings import list_offers
 from pml_gateway.adapters.mcp_client.transport import open_streams
@@ -32,6 +43,7 @@ from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.servers.tool_meta import MetaKey, has_meta, shown_with, unstable_keys
+from pml_gateway.ports import CallerSide
 
 log = logging.getLogger(__name__)
 _MAX_PAGES = 100
@@ -57,6 +69,8 @@ class Limits:
     Calls wait for an absent server until it was absent for `absence_s`; later for one attempt to
     connect, `attempt_s` at most. While calls wait, attempts are the first retry delay apart, later
     `wanted_delay_s`.
+
+    The client of a call has `answer_s` to answer what its server asks it.
     """
 
     connect_timeout_s: float = 60.0
@@ -69,6 +83,7 @@ class Limits:
     probe_timeout_s: float = 10.0
     absence_s: float = 15.0
     attempt_s: float = 5.0
+    answer_s: float = 300.0
     wanted_delay_s: float = 2.0
 
     def retry_delay_s(self, failures: int) -> float:
@@ -114,12 +129,14 @@ class UpstreamConnection:
         self._probe_wanted = anyio.Event()
         self._probed = anyio.Event()
         self._probed.set()
-        self._calls = 0
+        self._calls: list[CallerSide | None] = []
         self._refusal = ""
         self._session = Client(
             open_streams(name, server, environment, self.transport, auth),
             read_timeout_seconds=limits.connect_timeout_s,
             message_handler=self._on_message,
+            sampling_callback=self._sample,
+            elicitation_callback=self._elicit,
             client_info=Implementation(name="pml-gateway", version=version("pml-gateway")),
             cache=None,
         )
@@ -168,15 +185,37 @@ class UpstreamConnection:
         self.transport.ended.set()
 
     @contextmanager
-    def calling(self) -> Generator[None]:
+    def calling(self, side: CallerSide | None = None) -> Generator[None]:
         """Count a call as made on this connection until the context exits."""
-        self._calls += 1
+        self._calls.append(side)
         try:
             yield
         finally:
-            self._calls -= 1
+            self._calls.remove(side)
             if self._refusal and not self._calls:
                 self.close(self._refusal)
+
+    async def _ask(
+        self, request: CreateMessageRequest | ElicitRequest
+    ) -> InputResponse | ErrorData:
+        """Hand a server's request to the client whose call is under way. It names no call, so there
+        must be one call alone."""
+        side = self._calls[0] if len(self._calls) == 1 else None
+        try:
+            return await AskedClient(side, self._limits.answer_s).answer(request)
+        except MCPError as error:
+            return ErrorData(code=error.code, message=error.message)
+
+    async def _sample(
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
+        answer = await self._ask(CreateMessageRequest(params=params))
+        return cast("CreateMessageResult | CreateMessageResultWithTools | ErrorData", answer)
+
+    async def _elicit(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
+        return cast("ElicitResult | ErrorData", await self._ask(ElicitRequest(params=params)))
 
     async def close_when_idle(self, reason: str, within_s: float) -> None:
         """Close this connection, whose server refuses calls, once none is under way on it; wait

@@ -253,7 +253,7 @@ class UpstreamServer:
         asked.sent.set()
         began = time.monotonic()
         try:
-            with connection.calling():
+            with connection.calling(asked.side):
                 answer = await called(client, self.name, asked)
             self._gate.answered()
             return outcome_of(with_links(answer, self._link))

@@ -17,6 +17,7 @@ from pml_gateway.domain.tool_calls.tool_result import (
     Answered,
     answered_result,
     error_result,
+    not_a_result,
     result_of,
     text_of,
     with_blocks_taken_out,
@@ -69,9 +70,11 @@ def tool_call_result(tool: ToolDefinition, answer: ToolOutcome | ExecuteResponse
 def answer_result(
     tool_id: str, answer: ToolOutcome | ExecuteResponse, *, structured: bool
 ) -> JsonObject:
-    """Build the result of a call: the tool's own result, or the reason why there is none."""
+    """Build the result of a call: the tool's own result, or the reason why there is none. What a
+    server asks for, or its error, is returned as it is."""
     if isinstance(answer, Answered):
-        return answered_result(answer.answer)
+        whole = answer.answer
+        return whole if not_a_result(whole) else answered_result(whole)
     if isinstance(answer, ToolOutcome):
         if answer.status == "ok":
             return result_of(answer.result, structured=structured)

@@ -36,6 +36,8 @@ def outcome_of(result: JsonObject) -> Answered:
     `_content`, with their captions; where it can have no such field, the value is an object of
     `structuredContent` and `content`. Integers that a program cannot represent are their digits.
     """
+    if not_a_result(result):
+        return Answered(status="tool_error", message=_why_none(result), answer=result)
     content = result.get("content")
     blocks = content if isinstance(content, list) else []
     structured = result.get("structuredContent")
@@ -44,6 +46,21 @@ def outcome_of(result: JsonObject) -> Answered:
         return Answered(status="tool_error", message=message, answer=result)
     value = _value_of(blocks) if structured is None else _with_blocks(structured, blocks)
     return Answered(status="ok", result=with_exact_integers(value), answer=result)
+
+
+def not_a_result(answer: JsonObject) -> bool:
+    """Whether the answer to a call asks for input, or is an error of the protocol."""
+    return answer.get("resultType") == "input_required" or "error" in answer
+
+
+def _why_none(answer: JsonObject) -> str:
+    match answer:
+        case {"error": {"message": str() as message}}:
+            return message
+        case _:
+            asked = answer.get("inputRequests")
+            named = ", ".join(asked) if isinstance(asked, dict) else "its state"
+            return f"the server asks for input: {named}"
 
 
 def answered_result(answer: JsonObject) -> JsonObject:

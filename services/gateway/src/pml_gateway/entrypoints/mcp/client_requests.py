@@ -160,6 +160,11 @@ class SessionClient(ClientSide):
     def capabilities(self) -> JsonObject:
         return self.session.capabilities
 
+    @property
+    @override
+    def takes_requests(self) -> bool:
+        return True
+
     @override
     async def request(self, method: str, params: JsonObject, timeout_s: float) -> JsonObject:
         return await self.requests.request(self.session.key, self.stream, method, params, timeout_s)
@@ -175,6 +180,11 @@ class EnvelopeClient(ClientSide):
     @override
     def capabilities(self) -> JsonObject:
         return self.declared
+
+    @property
+    @override
+    def takes_requests(self) -> bool:
+        return False
 
     @override
     async def request(self, method: str, params: JsonObject, timeout_s: float) -> JsonObject:

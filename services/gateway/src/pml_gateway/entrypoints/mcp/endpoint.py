@@ -54,7 +54,8 @@ from pml_gateway.entrypoints.mcp.open_calls import (
     OpenCalls,
 )
 from pml_gateway.entrypoints.mcp.pass_through import CACHE_HINTS, McpOffers
-from pml_gateway.entrypoints.mcp.request_states import RequestStates
+from pml_gateway.entrypoints.mcp.request_states import RequestStates, ServerStates
+from pml_gateway.entrypoints.mcp.server_inputs import InputAsked, PassedInputs
 from pml_gateway.entrypoints.mcp.session_streams import (
     PROMPTS_CHANGED,
     RESOURCES_CHANGED,
@@ -168,6 +169,7 @@ class McpEndpoint:
         self._tools = McpTools(agent, allowed, call_timeout_s, offers.shown)
         self._asking = Asking(states)
         self._tasks = Tasks(tasks, self._tools, self._caller, task_ttl_s)
+        self._inputs = PassedInputs(ServerStates(states))
         self._changes = InMemorySubscriptionBus()
         self._listeners = ListenHandler(self._changes)
         self._open = OpenCalls(beat_s, answer_within_s)
@@ -290,9 +292,11 @@ class McpEndpoint:
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> HandlerResult:
         caller, arguments = await self._caller(ctx), params.arguments or {}
 
+        inputs, own = self._inputs.of(ctx, caller, params), self._inputs.without(params)
+
         async def work(side: CallerSide) -> CallToolResult:
-            asker = self._asking.asker_of(ctx, caller, params, side.client)
-            side = self._tasks.side_of(ctx, replace(side, asker=asker))
+            asker = self._asking.asker_of(ctx, caller, own, side.client)
+            side = self._tasks.side_of(ctx, replace(side, asker=asker, inputs=inputs))
             return await self._tools.call(caller, params.name, arguments, side)
 
         try:
@@ -301,6 +305,8 @@ class McpEndpoint:
             return self._asking.required(caller, params, needed)
         except TaskBegun as begun:
             return await self._tasks.created(ctx, caller, params.name, begun)
+        except InputAsked as asked:
+            return self._inputs.required(caller, params, asked)
 
     def _list_mode(self, ctx: Context) -> ListMode:
         if ctx.request is None:

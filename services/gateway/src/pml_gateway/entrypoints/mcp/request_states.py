@@ -8,7 +8,7 @@ once, so a state that is used again decides nothing.
 import hashlib
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from mcp import MCPError
@@ -26,6 +26,9 @@ _REFUSED: Final = (
     "without inputResponses"
 )
 
+_OF_A_SERVER: Final = "server."
+_SERVERS_STATE_FOR: Final = timedelta(hours=1)
+
 
 class _State(Contract):
     call: str
@@ -38,24 +41,59 @@ class RequestStates:
     share."""
 
     def __init__(self, secret: bytes, now: Callable[[], datetime]) -> None:
-        self._codec = AESGCMRequestStateCodec([secret])
+        self.codec = AESGCMRequestStateCodec([secret])
         self.now = now
 
     def seal(self, caller: Caller, tool: str, args: JsonObject, asked: AskedApproval) -> str:
         """Return the state for a form that a call of a tool is answered with."""
         state = _State(call=_call(caller, tool, args), asked=asked, until=asked.expires_at)
-        return self._codec.seal(state.model_dump_json().encode())
+        return self.codec.seal(state.model_dump_json().encode())
 
     def open(self, caller: Caller, tool: str, args: JsonObject, sealed: str) -> AskedApproval:
         """Return what the state of this call is about. Raises MCPError, without saying which of the
         checks failed."""
         try:
-            state = _State.model_validate_json(self._codec.unseal(sealed))
+            state = _State.model_validate_json(self.codec.unseal(sealed))
         except (InvalidRequestState, ValidationError, UnicodeError) as error:
             raise MCPError(INVALID_PARAMS, _REFUSED) from error
         if state.call != _call(caller, tool, args) or self.now() >= state.until:
             raise MCPError(INVALID_PARAMS, _REFUSED)
         return state.asked
+
+
+class _ServersState(Contract):
+    call: str
+    state: str
+    until: AwareDatetime
+
+
+class ServerStates:
+    """Seals the states of upstream servers: each belongs to one credential, tool and arguments, of
+    which the servers know nothing."""
+
+    def __init__(self, states: RequestStates) -> None:
+        self._states = states
+
+    def is_of_server(self, sealed: str | None) -> bool:
+        """Whether a state is one of a server, not of PML's own form."""
+        return sealed is not None and sealed.startswith(_OF_A_SERVER)
+
+    def seal(self, caller: Caller, tool: str, args: JsonObject, state: str) -> str:
+        """Return the sealed state of a call's server."""
+        until = self._states.now() + _SERVERS_STATE_FOR
+        whole = _ServersState(call=_call(caller, tool, args), state=state, until=until)
+        return _OF_A_SERVER + self._states.codec.seal(whole.model_dump_json().encode())
+
+    def open(self, caller: Caller, tool: str, args: JsonObject, sealed: str) -> str:
+        """Return the server's state. Raises MCPError, without saying which check failed."""
+        try:
+            unsealed = self._states.codec.unseal(sealed.removeprefix(_OF_A_SERVER))
+            whole = _ServersState.model_validate_json(unsealed)
+        except (InvalidRequestState, ValidationError, UnicodeError) as error:
+            raise MCPError(INVALID_PARAMS, _REFUSED) from error
+        if whole.call != _call(caller, tool, args) or self._states.now() >= whole.until:
+            raise MCPError(INVALID_PARAMS, _REFUSED)
+        return whole.state
 
 
 def _call(caller: Caller, tool: str, args: JsonObject) -> str:

@@ -39,9 +39,10 @@ from pml_gateway.domain.api.mcp_results import (
 )
 from pml_gateway.domain.api.mcp_tasks import or_task
 from pml_gateway.domain.api.mcp_tools import did_you_mean, listing_of
-from pml_gateway.domain.tool_calls.tool_result import error_result
+from pml_gateway.domain.tool_calls.tool_result import error_result, not_a_result
 from pml_gateway.entrypoints.mcp.meta_tools import META_TOOLS, PML_EXECUTE
 from pml_gateway.entrypoints.mcp.old_tools import OLD_TOOLS
+from pml_gateway.entrypoints.mcp.server_inputs import InputAsked
 from pml_gateway.ports import HERE, AgentApi, AllowedTools, Caller, CallerSide
 
 log = logging.getLogger(__name__)
@@ -142,7 +143,10 @@ class McpTools:
         answer = await self._agent.call_tool(
             caller.scope, caller.principal, tool.tool_id, args, self._timeout_s, side
         )
-        return tool_call_result(tool, or_task(answer, as_task=side.as_task))
+        result = tool_call_result(tool, or_task(answer, as_task=side.as_task))
+        if not_a_result(result):
+            raise _without_result(result)
+        return result
 
     async def _run(
         self, caller: Caller, capability: str, args: JsonObject, side: CallerSide
@@ -187,6 +191,15 @@ class McpTools:
         listed = _names_of(tools)
         similar = did_you_mean(name, [*META_TOOLS, *listed.values(), *tools])
         return how_to_call_tool(name, listed) or f"no tool {name!r}{similar}"
+
+
+def _without_result(answer: JsonObject) -> Exception:
+    """Return what to raise for the answer of a tool's server that is no result."""
+    match answer:
+        case {"error": {"code": int() as code, "message": str() as message, **more}}:
+            return MCPError(code, message, more.get("data"))
+        case _:
+            return InputAsked(answer)
 
 
 def _names_of(tool_ids: Iterable[str]) -> dict[str, str]:

@@ -49,6 +49,9 @@ async def connected(timeouts: ReadTimeouts) -> AsyncGenerator[Connection]:
         except ClientDisconnect:
             return PlainTextResponse("nobody reads this")
 
+    async def header(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(f"<{request.headers['x']}>")
+
     async def slow(request: Request) -> PlainTextResponse:
         await connection.release.wait()
         return PlainTextResponse("at last")
@@ -63,6 +66,7 @@ async def connected(timeouts: ReadTimeouts) -> AsyncGenerator[Connection]:
     routes = [
         Route("/", length, methods=["POST"]),
         Route("/slow", slow),
+        Route("/header", header),
         Route("/stream", stream, methods=["POST"]),
     ]
     port = free_port()
@@ -123,6 +127,11 @@ async def test_the_bound_applies_to_each_request_not_to_the_connection() -> None
         for _ in range(4):
             await connection.send(head + b"Content-Length: 3\r\n\r\nabc")
             assert b"200 OK" in await connection.reader.readuntil(b"3 bytes")
+
+
+async def test_blanks_around_a_header_are_no_part_of_it() -> None:
+    head = b"GET /header HTTP/1.1\r\nHost: here\r\nConnection: close\r\nX: \t a b \t \r\n\r\n"
+    assert (await _answer(head)).endswith(b"<a b>")
 
 
 async def test_a_long_body_does_not_count() -> None:

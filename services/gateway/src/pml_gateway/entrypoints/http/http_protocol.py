@@ -1,4 +1,4 @@
-"""Bounds on the size and the time of reading a request: httptools and uvicorn have none."""
+"""Reading of requests, with bounds on size and time: httptools and uvicorn have none."""
 
 import asyncio
 from dataclasses import dataclass
@@ -52,6 +52,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._state = "head"
         self._set_timer(self.timeouts.head_s)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header without the blanks around its value, of which httptools keeps those behind
+        (RFC 9110, 5.5)."""
+        super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
         """Start the timer of the body."""

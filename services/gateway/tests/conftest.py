@@ -51,5 +51,6 @@ async def stores(database: str | None) -> AsyncGenerator[Stores]:
     kept = MemoryWorkflowStore()
     workflows = LiveWorkflows(kept, MemoryBus())
     ledger, results = MemoryCallLedger(), MemoryResults()
+    kept.erasing += [ledger.erase, results.erase]
     accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
     yield Stores(workflows, kept.outbox, ledger, results, accepted, elicitation)

@@ -17,6 +17,7 @@ from pml_cli.options import AsJson, Home, Reason, Url
 from pml_cli.registry import registry
 from pml_cli.servers import servers
 from pml_cli.session import session
+from pml_cli.workflows import workflows
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,6 +29,7 @@ app.add_typer(servers, name="servers")
 app.add_typer(dns, name="dns")
 app.add_typer(registry, name="registry")
 app.add_typer(bus, name="bus")
+app.add_typer(workflows, name="workflows")
 app.add_typer(offline)
 
 

@@ -70,6 +70,12 @@ class Client:
         """PATCH a JSON object."""
         return self._send("PATCH", path, json=dict(body))
 
+    def delete(self, path: str) -> None:
+        """DELETE what a path names."""
+        answer = self._request("DELETE", path)
+        if not answer.is_success:
+            raise _error_of(answer)
+
     def health(self) -> tuple[int, Json]:
         """Status code and body of /healthz, whatever the status."""
         answer = self._request("GET", "/healthz", timeout=HEALTH_S)

@@ -46,7 +46,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Gatewa
             self.end_headers()
             self.wfile.write(text)
 
-        do_GET = do_POST = do_PATCH = _answer  # noqa: N815 - the names http.server calls
+        do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 - the names http.server calls
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -181,6 +181,22 @@ def test_a_cancelled_workflow_shows_how_it_ended(
     assert sent == [{"wait": True}, {"wait": True, "reason": "why not"}]
 
 
+def test_the_data_of_a_workflow_is_deleted(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    route = f"DELETE /api/workflows/{WORKFLOW}"
+    gateway.answers[route] = (204, "")
+    assert pml(monkeypatch, "workflows", "delete", WORKFLOW) == 0
+    assert f"deleted the data of workflow {WORKFLOW}" in capsys.readouterr().out
+    assert pml(monkeypatch, "workflows", "delete", WORKFLOW, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"workflow_id": WORKFLOW, "deleted": True}
+    error = {"kind": "conflict", "message": "cancel it first"}
+    gateway.answers[route] = (409, {"error": error})
+    assert pml(monkeypatch, "workflows", "delete", WORKFLOW) == 1
+    assert "cancel it first" in capsys.readouterr().err
+    assert [line for line, _ in gateway.asked] == [route] * 3
+
+
 def test_the_approval_of_a_parked_run_is_decided_by_its_id(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

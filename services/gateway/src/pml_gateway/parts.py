@@ -31,6 +31,7 @@ from pml_gateway.application.callers_elsewhere import CallersElsewhere
 from pml_gateway.application.cancel import Cancellations, Withdrawals
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.decide import Decisions
+from pml_gateway.application.delete_data import Deletions
 from pml_gateway.application.direct_calls import DirectCalls
 from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.execute import Execution
@@ -220,6 +221,7 @@ def _use_cases(
             elicitations,
         ),
         cancellations=cancellations,
+        deletions=Deletions(workflows, now),
         decisions=decisions,
         elicitations=elicitations,
         tasks=WorkflowTasks(workflows, elicitations, cancellations),

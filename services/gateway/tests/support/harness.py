@@ -115,6 +115,7 @@ class FakeServers(ToolServers, ConfiguredServers):
 def memory_stores(store: MemoryWorkflowStore) -> Stores:
     """Build stores in memory."""
     ledger, results = MemoryCallLedger(), MemoryResults()
+    store.erasing += [ledger.erase, results.erase]
     accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
     return Stores(store, store.outbox, ledger, results, accepted, elicitation)
 

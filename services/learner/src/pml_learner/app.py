@@ -22,6 +22,7 @@ from pml_learner.entrypoints.bus.on_usage import (
     on_list_feedback,
     on_list_tool_usage,
 )
+from pml_learner.entrypoints.bus.on_workflow_data_deleted import on_workflow_data_deleted
 from pml_learner.ports import TraceStore
 from pml_learner.settings import LearnerSettings
 
@@ -61,6 +62,10 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         )
         await bus.consume_batches(
             catalog.LEARNER_ON_CALL_ENDED, partial(on_calls_ended, traces=traces)
+        )
+        await bus.consume(
+            catalog.LEARNER_ON_WORKFLOW_DATA_DELETED,
+            partial(on_workflow_data_deleted, traces=traces),
         )
         old = partial(delete_old, bus, traces, timedelta(days=settings.learner_trace_days))
         async with background(

@@ -18,6 +18,7 @@ from pml_common.contracts.learner import (
     ToolUsagePage,
     TracePage,
 )
+from pml_common.contracts.scope import Scope
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
 from pml_learner.domain.tool_usage import Calls, UsedTool
 
@@ -72,6 +73,11 @@ class TraceStore(Protocol):
 
     async def judged(self, query: ListFeedback) -> FeedbackPage:
         """Return the opinions of capabilities, the most often judged first."""
+        ...
+
+    async def erase(self, scope: Scope, workflow_id: UUID) -> None:
+        """Delete the traces of a workflow, and the comments on it; keep none that come later. What
+        was learned stays; a repetition changes nothing."""
         ...
 
     async def forget(self, before: datetime, limit: int) -> int:

@@ -145,6 +145,13 @@ def cancel(client: Client, out: Output, workflow: str, reason: str | None) -> in
     return 0 if error.get("kind") == "cancelled" else code
 
 
+def delete(client: Client, out: Output, workflow: str) -> None:
+    """Delete the data of a workflow. Raises CommandError."""
+    which = workflow_id(workflow)
+    client.delete(f"/api/workflows/{which}")
+    out.show({"workflow_id": which, "deleted": True}, f"deleted the data of workflow {which}")
+
+
 def workflow_id(text: str) -> str:
     """Validate a workflow's id. Raises CommandError."""
     try:

@@ -181,6 +181,12 @@ WORKFLOW_FINISHED = MessageType(
     "A workflow ended without the end of a run, with its error.",
     signed=False,
 )
+WORKFLOW_DATA_DELETED = MessageType(
+    "gateway",
+    "workflow-data-deleted",
+    gateway.WorkflowDataDeleted,
+    "A caller deleted the data of a workflow.",
+)
 CALL_ENDED = MessageType(
     "gateway",
     "call-ended",
@@ -652,6 +658,11 @@ LEARNER_ON_RUN_FINISHED = Consumer(
 )
 LEARNER_ON_CALL_ENDED = Consumer(
     "learner", CALL_ENDED, "Stores the trace, and learns nothing from it.", Batch()
+)
+LEARNER_ON_WORKFLOW_DATA_DELETED = Consumer(
+    "learner",
+    WORKFLOW_DATA_DELETED,
+    "Deletes the traces of the workflow, and keeps none that come later.",
 )
 GATEWAY_ON_DEAD_LETTER = DeadLetterConsumer("gateway", max_in_flight=4)
 

@@ -88,6 +88,15 @@ class WorkflowFinished(Event):
     finished_at: AwareDatetime
 
 
+class WorkflowDataDeleted(Event):
+    """The data of a workflow that had ended was deleted by its caller, `deleted_by`: every service
+    deletes what it keeps of it, and keeps nothing of it that comes later."""
+
+    workflow_id: UUID
+    deleted_by: str
+    deleted_at: AwareDatetime
+
+
 class ToolsListed(Event):
     """An MCP server listed its tools: always the complete list, but for its tools in quarantine.
 

@@ -257,7 +257,9 @@ class LiveWorkflows(LiveWorkflowStore):
         page = await self._store.page(scope, limit, offset, after)
         ended = {key[1]: known.workflow for key, known in own.items() if known.run is not None}
         listed = tuple(
-            summary_of(ended[each.workflow_id]) if each.workflow_id in ended else each
+            summary_of(ended[each.workflow_id])
+            if each.workflow_id in ended and each.deleted_at is None
+            else each
             for each in page.workflows
         )
         return page.model_copy(update={"workflows": listed})

@@ -23,6 +23,7 @@ from pml_gateway.application.workflow_service import WorkflowService, no_such_wo
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.workflow.acceptance import IncomingRequest, Program, Terms, accepted
+from pml_gateway.domain.workflow.deletion import require_kept
 from pml_gateway.domain.workflow.joining import may_join
 from pml_gateway.domain.workflow.turns import Party
 from pml_gateway.domain.workflow.workflow import Workflow
@@ -78,7 +79,7 @@ class ProgramExecution:
         """Accept a program once its turn comes, or join the workflow of the same call, and wait for
         its end or its approval, for as long as it may run and a margin, or as its caller waits.
         With `as_sent`, the request of a caller who named no program, it runs at once or not at all.
-        Raises Busy, Conflict, NotAtOnce, errors of the bus and of storage."""
+        Raises Busy, Conflict, Gone, NotAtOnce, errors of the bus and of storage."""
         await self.require_ready()
         key = request.idempotency_key or uuid4().hex
         asked = IncomingRequest(
@@ -221,6 +222,7 @@ def _require_at_once(after_first_step: Workflow) -> None:
 
 
 def _require_same_request(stored: Workflow, new: Workflow) -> None:
+    require_kept(stored)
     if stored.request_hash != new.request_hash:
         raise Conflict(
             f"idempotency_key {new.idempotency_key} stands for another request; use another key"

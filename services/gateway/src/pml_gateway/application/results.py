@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pml_gateway.application.callers_elsewhere import CallersElsewhere
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteResponse
-from pml_gateway.domain.api.errors import ResultUnavailable
+from pml_gateway.domain.api.errors import Gone, ResultUnavailable
 from pml_gateway.domain.api.task_results import GetTaskResult, paged, task_response
 from pml_gateway.ports import Caller
 
@@ -26,7 +26,12 @@ class Results:
         ResultUnavailable, InvalidRequest and errors of storage."""
         if asked.wait_s:
             await self.elsewhere.join(caller.scope, asked.workflow_id)
-        found = await self.workflows.wait_for_result(caller.scope, asked.workflow_id, asked.wait_s)
+        try:
+            found = await self.workflows.wait_for_result(
+                caller.scope, asked.workflow_id, asked.wait_s
+            )
+        except Gone as gone:
+            raise ResultUnavailable("expired", str(gone)) from gone
         if found is None:
             raise ResultUnavailable("unknown", f"no workflow {asked.workflow_id} in {caller.scope}")
         if asked.task_id is not None:

@@ -22,6 +22,7 @@ from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.accepted_run import acceptance_of
+from pml_gateway.domain.workflow.deletion import require_kept
 from pml_gateway.domain.workflow.events import WorkflowEvent
 from pml_gateway.domain.workflow.joining import is_joinable
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
@@ -173,9 +174,10 @@ class WorkflowService:
 
     async def read(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """Return a stored workflow to a caller: where it has succeeded, its name resolves. Raises
-        StorageUnavailable."""
+        Gone, StorageUnavailable."""
         found = await self.known(scope, workflow_id)
         if found is not None:
+            require_kept(found)
             await self._settle_name(found)
         return found
 
@@ -238,7 +240,8 @@ class WorkflowService:
         self, scope: Scope, workflow_id: UUID, within_s: float
     ) -> Workflow | None:
         """Wait until a workflow has ended, through the approval that it waits for; return its
-        latest known state, None where there is no such workflow. Raises StorageUnavailable."""
+        latest known state, None where there is no such workflow. Raises Gone,
+        StorageUnavailable."""
         with self.subscribe(scope, workflow_id) as waiter:
             workflow = await self.read(scope, workflow_id)
             if workflow is None:
@@ -253,7 +256,8 @@ class WorkflowService:
             return await self.wait(await self._latest(workflow), waiter, deadline)
 
     async def response(self, workflow: Workflow) -> ExecuteResponse:
-        """Build the response for the workflow's current state."""
+        """Build the response for the workflow's current state. Raises Gone."""
+        require_kept(workflow)
         analysis = workflow.analysis
         if analysis is None:
             return execute_response(workflow, None)

@@ -36,6 +36,8 @@ class MemoryTraceStore(TraceStore):
         self.experiences: dict[ScopedCapability, Experience] = {}
         self.stored: list[tuple[Scope, ExecutionTrace]] = []
         self.calls: dict[UsedTool, Calls] = {}
+        self.deleted: set[tuple[Scope, UUID]] = set()
+        """Workflows whose data was deleted."""
         self.opinions: dict[tuple[Scope, UUID, str], tuple[UUID, bool]] = {}
         """By workflow and principal: the capability, and whether its run was useful."""
 
@@ -108,6 +110,23 @@ class MemoryTraceStore(TraceStore):
             for each, said in found.items()
         }
 
+    def store(self, traces: Sequence[tuple[Scope, ExecutionTrace]]) -> None:
+        """Add traces, but for those of workflows whose data was deleted."""
+        self.stored += [
+            (scope, trace)
+            for scope, trace in traces
+            if (scope, trace.workflow_id) not in self.deleted
+        ]
+
+    @override
+    async def erase(self, scope: Scope, workflow_id: UUID) -> None:
+        self.deleted.add((scope, workflow_id))
+        self.stored = [
+            (of, trace)
+            for of, trace in self.stored
+            if (of, trace.workflow_id) != (scope, workflow_id)
+        ]
+
     @override
     async def forget(self, before: datetime, limit: int) -> int:
         first_kept = before.timestamp() * 1000
@@ -141,7 +160,7 @@ class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
     async def save(self, lessons: Sequence[Lesson], calls: Mapping[UsedTool, Calls]) -> None:
         traces = [(lesson.run.scope, lesson.trace) for lesson in lessons]
         learned = {lesson.capability: lesson.experience for lesson in lessons}
-        self._batch.stage(lambda: self._store.stored.extend(traces))
+        self._batch.stage(lambda: self._store.store(traces))
         self._batch.stage(lambda: self._store.experiences.update(learned))
         self._batch.stage(lambda: self._store.count(calls))
 

@@ -25,6 +25,7 @@ from pml_common.contracts.learner import (
     ToolUsagePage,
     TracePage,
 )
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
 from pml_common.storage.columns import columns, scope_columns, scope_of
@@ -109,6 +110,14 @@ class PostgresTraceStore(TraceStore):
             rows = await session.fetch(_SQL["list-feedback"], *scope, None, *page)
             total = await session.fetchval(_SQL["count-feedback"], *scope)
         return FeedbackPage(feedback=tuple(Feedback(**row) for row in rows), total=total)
+
+    @override
+    async def erase(self, scope: Scope, workflow_id: UUID) -> None:
+        key = (*scope_columns(scope), workflow_id)
+        async with transaction(self._pool) as session:
+            await session.execute(_SQL["await-traces"])
+            for step in ("note-deletion", "erase-traces", "erase-comments"):
+                await session.execute(_SQL[step], *key)
 
     @override
     async def forget(self, before: datetime, limit: int) -> int:

@@ -18,13 +18,20 @@ class MemoryCallLedger(CallLedger):
     def __init__(self) -> None:
         self.entries: dict[tuple[Scope, UUID], Entry] = {}
         self.alive: set[UUID] = set()
+        self._workflows: dict[tuple[Scope, UUID], UUID] = {}
+
+    def erase(self, scope: Scope, workflow_id: UUID) -> None:
+        """Delete the calls of a workflow."""
+        for key in [key for key in self.entries if key[0] == scope]:
+            if self._workflows.get(key) == workflow_id:
+                del self.entries[key]
 
     @override
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
         known = self.entries.get(_key(call))
         if known is not None and known.fingerprint != entry.replaces:
             return known
-        self.entries[_key(call)] = _stored(call, entry)
+        self.entries[_key(call)] = self._stored(call, entry)
         return None
 
     @override
@@ -47,13 +54,13 @@ class MemoryCallLedger(CallLedger):
                 return outcome
             if known.outcome is not None:
                 return known.outcome
-        self.entries[_key(call)] = replace(_stored(call, entry), outcome=outcome)
+        self.entries[_key(call)] = replace(self._stored(call, entry), outcome=outcome)
         return outcome
 
     @override
     async def add(self, calls: Sequence[tuple[CallTool, Entry]]) -> None:
         for call, entry in calls:
-            self.entries.setdefault(_key(call), _stored(call, entry))
+            self.entries.setdefault(_key(call), self._stored(call, entry))
 
     @override
     async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:
@@ -71,9 +78,9 @@ class MemoryCallLedger(CallLedger):
             if entry.deadline < older_than:
                 del self.entries[key]
 
-
-def _stored(call: CallTool, entry: Entry) -> Entry:
-    return replace(entry, tool=call.tool, replaces=None)
+    def _stored(self, call: CallTool, entry: Entry) -> Entry:
+        self._workflows[_key(call)] = call.workflow_id
+        return replace(entry, tool=call.tool, replaces=None)
 
 
 def _key(call: CallTool) -> tuple[Scope, UUID]:

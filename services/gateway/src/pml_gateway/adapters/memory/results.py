@@ -29,6 +29,12 @@ class MemoryResults(LastingResults):
             if of_it and key.revision != but_revision:
                 del self.kept[key]
 
+    def erase(self, scope: Scope, workflow_id: UUID) -> None:
+        """Delete the results of a workflow."""
+        for key, kept in list(self.kept.items()):
+            if (key.scope, kept.workflow_id) == (scope, workflow_id):
+                del self.kept[key]
+
     @override
     async def forget(self, now: datetime) -> None:
         self.kept = {key: kept for key, kept in self.kept.items() if kept.is_valid(now)}

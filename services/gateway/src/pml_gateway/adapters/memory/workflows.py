@@ -52,6 +52,8 @@ class MemoryWorkflowStore(WorkflowStore):
         self._delivered: set[tuple[Scope, UUID]] = set()
         self.kept: dict[tuple[Scope, UUID], Workflow] = {}
         self._handled: dict[tuple[UUID, str], Sequence[Message]] = {}
+        self.erasing: list[Callable[[Scope, UUID], None]] = []
+        """Called when a workflow's data is deleted."""
 
     @override
     async def accept(
@@ -100,6 +102,9 @@ class MemoryWorkflowStore(WorkflowStore):
             return None
         after, effects = step(before)
         self.kept[scope, workflow_id] = after
+        if after.deleted_at is not None:
+            for erase in self.erasing:
+                erase(scope, workflow_id)
         for message in effects:
             self.outbox.put(message, after.traceparent)
         return after, effects

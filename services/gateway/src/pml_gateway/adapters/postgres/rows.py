@@ -60,6 +60,7 @@ def workflow_of(row: asyncpg.Record, approval: Approval | None) -> Workflow:
         run=run,
         error=error if run is None else None,
         finished_at=row["finished_at"],
+        deleted_at=row["deleted_at"],
     )
 
 
@@ -88,6 +89,15 @@ def end_columns(after: Workflow, revision: int) -> tuple[object, ...]:
     columns = workflow_columns(after, after)
     (org, project, workflow_id, state), (run, result, error, _, at) = columns[:4], columns[7:12]
     return org, project, workflow_id, revision, state, run, result, error, at
+
+
+def erased_columns(before: Workflow, after: Workflow) -> tuple[object, ...]:
+    """Return the columns of `erase-workflow`: the key, what is left of the request, the time, and
+    the messages whose handling stated what was to run."""
+    causes = (before.analysis, before.parked)
+    handled = [cause.event_id for cause in causes if cause is not None]
+    key = scope_columns(after.scope)
+    return *key, after.workflow_id, after.requested.model_dump_json(), after.deleted_at, handled
 
 
 def workflow_now(row: asyncpg.Record) -> Workflow:
@@ -131,6 +141,7 @@ def summary_of(row: asyncpg.Record) -> WorkflowSummary:
         dry_run=requested.dry_run is not None,
         created_at=row["created_at"],
         finished_at=row["finished_at"],
+        deleted_at=row["deleted_at"],
     )
 
 

@@ -21,6 +21,7 @@ from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.postgres.rows import (
     approval_of,
     end_columns,
+    erased_columns,
     outgoing_columns,
     summary_of,
     to_json,
@@ -372,6 +373,9 @@ async def _approval(conn: Connection, scope: Scope, approval_id: UUID | None) ->
 
 
 async def _save(conn: Connection, before: Workflow, after: Workflow) -> None:
+    if after.deleted_at is not None:
+        await conn.execute(_SQL["erase-workflow"], *erased_columns(before, after))
+        return
     await conn.execute(_SQL["save-workflow"], *workflow_columns(before, after))
     answer = after.approval
     if answer is None or answer == before.approval:

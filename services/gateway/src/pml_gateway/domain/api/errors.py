@@ -16,9 +16,13 @@ class NotFound(Exception):
     """Not found in the caller's scope."""
 
 
+class Gone(NotFound):
+    """It was in the caller's scope, and its data was deleted."""
+
+
 class ResultUnavailable(Exception):
     """A result cannot be returned: there is none of this name (`unknown`), it is not known yet
-    (`not_yet`), or it is no longer kept (`expired`)."""
+    (`not_yet`), or it is no longer kept (`expired`), also where its data was deleted."""
 
     def __init__(self, kind: Literal["unknown", "not_yet", "expired"], message: str) -> None:
         super().__init__(message)

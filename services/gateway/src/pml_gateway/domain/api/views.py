@@ -25,7 +25,8 @@ from pml_gateway.domain.workflow.workflow import Approval, ApprovalOutcome, Work
 
 
 class WorkflowSummary(Contract):
-    """A workflow in a list."""
+    """A workflow in a list. Of one whose data was deleted, only its id, state, caller and times are
+    known."""
 
     workflow_id: UUID
     status: Status
@@ -37,6 +38,7 @@ class WorkflowSummary(Contract):
     dry_run: bool
     created_at: AwareDatetime
     finished_at: AwareDatetime | None
+    deleted_at: AwareDatetime | None = None
 
 
 class WorkflowPage(Contract):
@@ -326,6 +328,7 @@ def _summary(workflow: Workflow) -> dict[str, object]:
         "dry_run": requested.dry_run is not None,
         "created_at": requested.requested_at,
         "finished_at": workflow.finished_at,
+        "deleted_at": workflow.deleted_at,
     }
 
 

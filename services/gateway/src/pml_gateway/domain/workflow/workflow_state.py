@@ -58,7 +58,8 @@ class Workflow:
 
     `request_hash` tells whether a repeated request is the same; `grant` is that of its run; `error`
     is why it failed without a run, or why its run is being cancelled; by `due_at` the next event is
-    expected. Calls with the same `call_digest` may join it; None: none may.
+    expected. Calls with the same `call_digest` may join it; None: none may. At `deleted_at` its
+    caller deleted its data: only its state, its times and who decided what are left.
     """
 
     requested: ExecutionRequested
@@ -75,6 +76,7 @@ class Workflow:
     run: RunFinished | None = None
     error: WorkflowError | None = None
     finished_at: datetime | None = None
+    deleted_at: datetime | None = None
 
     @property
     def scope(self) -> Scope:

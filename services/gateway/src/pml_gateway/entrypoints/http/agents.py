@@ -12,6 +12,7 @@ from pml_gateway.domain.api.request import MAX_OFFSET
 from pml_gateway.domain.api.request import Request as ApiRequest
 from pml_gateway.entrypoints.http.routing import (
     CONFLICT,
+    GONE,
     NOT_FOUND,
     TOO_MANY,
     CallerOf,
@@ -39,7 +40,7 @@ def execute_routes(agents: AgentApi, caller_of: CallerOf) -> APIRouter:
         "/execute",
         operation_id="execute",
         response_model=ExecuteResponse,
-        responses={**NOT_FOUND, **CONFLICT, **TOO_MANY},
+        responses={**NOT_FOUND, **CONFLICT, **GONE, **TOO_MANY},
     )
     async def execute(
         body: ExecuteRequest, request: Request, caller: Annotated[Caller, Depends(caller_of)]

@@ -14,6 +14,7 @@ from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.decide import Decisions
+from pml_gateway.application.delete_data import Deletions
 from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.quarantine import Acceptance
 from pml_gateway.application.workflow_service import WorkflowService
@@ -36,7 +37,7 @@ from pml_gateway.entrypoints.http.servers import server_routes
 from pml_gateway.entrypoints.http.stats import stats_routes
 from pml_gateway.entrypoints.http.tools import tool_routes
 from pml_gateway.entrypoints.http.traces import trace_routes
-from pml_gateway.entrypoints.http.workflows import cancel_routes, workflow_routes
+from pml_gateway.entrypoints.http.workflows import cancel_routes, deletion_routes, workflow_routes
 from pml_gateway.ports import (
     Approvers,
     ComposedPrograms,
@@ -53,6 +54,7 @@ class UseCases:
 
     agents: Agents
     cancellations: Cancellations
+    deletions: Deletions
     decisions: Decisions
     elicitations: Elicitations
     tasks: TaskApi
@@ -108,6 +110,7 @@ def rest_app(
         workflow_routes(workflows, use_cases.workflows, caller),
         event_routes(workflows, bus, caller, streams),
         cancel_routes(use_cases.cancellations, caller),
+        deletion_routes(use_cases.deletions, caller),
         elicitation_routes(use_cases.elicitations, caller, approver_of(callers)),
         approval_routes(workflows, use_cases.decisions, caller, approver_of(callers)),
         capability_routes(query_client, use_cases.cache, caller),

@@ -13,8 +13,10 @@ from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.list_cursors import decode_after
 from pml_gateway.domain.api.views import ApprovalPage, ApprovalView, approval_of
 from pml_gateway.domain.workflow.approval import Decide
+from pml_gateway.domain.workflow.deletion import require_kept
 from pml_gateway.entrypoints.http.routing import (
     CONFLICT,
+    GONE,
     NOT_APPROVER,
     NOT_FOUND,
     CallerOf,
@@ -43,7 +45,9 @@ def approval_routes(
         return await workflows.waiting(caller.scope, limit, offset, decode_after(cursor, offset))
 
     @router.get(
-        "/workflows/{workflow_id}/approval", operation_id="get_approval", responses=NOT_FOUND
+        "/workflows/{workflow_id}/approval",
+        operation_id="get_approval",
+        responses={**NOT_FOUND, **GONE},
     )
     async def get_approval(
         workflow_id: UUID,
@@ -55,6 +59,7 @@ def approval_routes(
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
             raise no_such_workflow(caller.scope, workflow_id)
+        require_kept(found)
         if found.approval is None:
             raise NotFound(f"workflow {workflow_id} has not needed an approval")
         return approval_of(found, found.approval, whole=whole)

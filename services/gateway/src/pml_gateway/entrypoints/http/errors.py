@@ -18,6 +18,7 @@ from pml_gateway.domain.api.errors import (
     Busy,
     Conflict,
     Forbidden,
+    Gone,
     InvalidRequest,
     NotFound,
     Unauthorized,
@@ -37,6 +38,7 @@ _KINDS = {
     HTTPStatus.NOT_FOUND: "not_found",
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
     HTTPStatus.CONFLICT: "conflict",
+    HTTPStatus.GONE: "gone",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too_large",
     HTTPStatus.UNPROCESSABLE_ENTITY: "invalid_request",
     HTTPStatus.TOO_MANY_REQUESTS: "busy",
@@ -97,6 +99,8 @@ async def _on_known(request: Request, raised: Exception) -> JSONResponse:
             at = error.field
             fields = [] if at is None else [FieldProblem(field=at, message=str(error))]
             return problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), fields)
+        case Gone():
+            return problem(HTTPStatus.GONE, str(error))
         case NotFound():
             return problem(HTTPStatus.NOT_FOUND, str(error))
         case Conflict():

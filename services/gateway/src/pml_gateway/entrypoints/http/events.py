@@ -20,10 +20,11 @@ from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.application.workflow_service import no_such_workflow
+from pml_gateway.domain.workflow.deletion import require_kept
 from pml_gateway.domain.workflow.provenance import answers_stored_request
 from pml_gateway.domain.workflow.run_end import workflow_finished
 from pml_gateway.domain.workflow.workflow import Workflow
-from pml_gateway.entrypoints.http.routing import NOT_FOUND, CallerOf, api_router
+from pml_gateway.entrypoints.http.routing import GONE, NOT_FOUND, CallerOf, api_router
 from pml_gateway.ports import Caller, WorkflowStore
 
 KEEP_ALIVE_S = 15.0
@@ -107,7 +108,7 @@ def event_routes(
         "/workflows/{workflow_id}/events",
         operation_id="follow_workflow",
         response_class=StreamingResponse,
-        responses={**NOT_FOUND, **_SSE},
+        responses={**NOT_FOUND, **GONE, **_SSE},
     )
     async def follow_workflow(
         workflow_id: UUID,
@@ -121,6 +122,7 @@ def event_routes(
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
             raise no_such_workflow(caller.scope, workflow_id)
+        require_kept(found)
         entity = str(workflow_id)
         async with AsyncExitStack() as opening:
             live = await opening.enter_async_context(bus.follow(caller.scope, entity))

@@ -44,6 +44,9 @@ NOT_FOUND: dict[int | str, dict[str, Any]] = {
 CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {"model": ErrorResponse, "description": "Conflicts with the current state."}
 }
+GONE: dict[int | str, dict[str, Any]] = {
+    410: {"model": ErrorResponse, "description": "The workflow's data was deleted."}
+}
 TOO_MANY: dict[int | str, dict[str, Any]] = {
     429: {
         "model": ErrorResponse,

@@ -1,5 +1,7 @@
-"""GET /api/workflows, /api/workflows/{id} and its DAG; POST /api/workflows/{id}/cancel."""
+"""GET /api/workflows, GET and DELETE /api/workflows/{id}, its DAG; POST
+/api/workflows/{id}/cancel."""
 
+from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
 
@@ -7,6 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from pml_common.telemetry import vocabulary
 from pml_gateway.application.cancel import Cancellations
+from pml_gateway.application.delete_data import Deletions
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict
@@ -15,8 +18,10 @@ from pml_gateway.domain.api.views import WorkflowPage, WorkflowView, view_of
 from pml_gateway.domain.sources.dag_trace import DagView
 from pml_gateway.domain.sources.dag_trace import view_of as dag_view
 from pml_gateway.domain.workflow.cancellation import Cancel
+from pml_gateway.domain.workflow.deletion import require_kept
 from pml_gateway.entrypoints.http.routing import (
     CONFLICT,
+    GONE,
     NOT_FOUND,
     CallerOf,
     ListCursor,
@@ -43,7 +48,11 @@ def workflow_routes(
         """List workflows, newest first."""
         return await workflows.page(caller.scope, limit, offset, decode_after(cursor, offset))
 
-    @router.get("/workflows/{workflow_id}", operation_id="get_workflow", responses=NOT_FOUND)
+    @router.get(
+        "/workflows/{workflow_id}",
+        operation_id="get_workflow",
+        responses={**NOT_FOUND, **GONE},
+    )
     async def get_workflow(
         workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
     ) -> WorkflowView:
@@ -57,7 +66,7 @@ def workflow_routes(
     @router.get(
         "/workflows/{workflow_id}/dag",
         operation_id="get_workflow_dag",
-        responses={**NOT_FOUND, **CONFLICT},
+        responses={**NOT_FOUND, **CONFLICT, **GONE},
     )
     async def get_workflow_dag(
         workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
@@ -66,6 +75,7 @@ def workflow_routes(
         found = await workflows.get(caller.scope, workflow_id)
         if found is None:
             raise no_such_workflow(caller.scope, workflow_id)
+        require_kept(found)
         if found.run is None:
             raise Conflict(f"the run of workflow {workflow_id} has not finished: it has no DAG")
         structure = found.analysis.structure if found.analysis else None
@@ -97,5 +107,26 @@ def cancel_routes(cancellations: Cancellations, caller_of: CallerOf) -> APIRoute
             span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
             answer = await cancellations.cancel(caller, workflow_id, body)
         return Response(answer.to_json(), media_type="application/json")
+
+    return router
+
+
+def deletion_routes(deletions: Deletions, caller_of: CallerOf) -> APIRouter:
+    """Routes that delete the data of workflows."""
+    router = api_router("workflows")
+
+    @router.delete(
+        "/workflows/{workflow_id}",
+        operation_id="delete_workflow",
+        status_code=HTTPStatus.NO_CONTENT,
+        responses={**NOT_FOUND, **CONFLICT},
+    )
+    async def delete_workflow(
+        workflow_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
+    ) -> None:
+        """Delete the data of an own workflow that has ended: program, arguments, result, error,
+        logs, calls, cached results and traces. Left are its id, state, caller and times; its
+        `idempotency_key` stays used, and the capability learned from it stays."""
+        await deletions.delete(caller, workflow_id)
 
     return router

@@ -174,6 +174,40 @@ SET
     revision = revision + 1
 WHERE org = $1 AND project = $2 AND workflow_id = $3
 
+-- name: erase-workflow
+-- What is left says whose workflow it was, when and how it ended, and who decided what about it; the
+-- key stays, so that a request with it does not run again.
+WITH calls AS (
+    DELETE FROM tool_call
+    WHERE org = $1 AND project = $2 AND workflow_id = $3
+), cached AS (
+    DELETE FROM cached_result
+    WHERE org = $1 AND project = $2 AND workflow_id = $3
+), asked AS (
+    UPDATE approval
+    SET parked = NULL, reason = NULL
+    WHERE org = $1 AND project = $2 AND workflow_id = $3
+), stated AS (
+    UPDATE inbox
+    SET facts = '[]'
+    WHERE message_id = ANY($6::uuid[])
+)
+UPDATE workflow
+SET
+    requested = $4,
+    request_hash = '',
+    traceparent = NULL,
+    call_digest = NULL,
+    analysis = NULL,
+    capability_id = NULL,
+    granted = NULL,
+    run = NULL,
+    result = NULL,
+    error = NULL,
+    deleted_at = $5,
+    revision = revision + 1
+WHERE org = $1 AND project = $2 AND workflow_id = $3
+
 -- name: get-approval
 SELECT
     requested_at AS asked_at, expires_at, outcome, decided_by, decided_at, reason, parked,
@@ -189,7 +223,8 @@ SET
 WHERE org = $1 AND project = $2 AND approval_id = $3
 
 -- name: list-workflows
-SELECT workflow_id, state, requested, capability_id, error, created_at, finished_at
+SELECT
+    workflow_id, state, requested, capability_id, error, created_at, finished_at, deleted_at
 FROM workflow
 WHERE org = $1 AND project = $2
     AND created_at <= coalesce($5::timestamptz, 'infinity')

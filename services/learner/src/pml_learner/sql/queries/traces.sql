@@ -17,7 +17,7 @@ FOR UPDATE OF learning
 
 -- name: save-lessons
 -- Traces, the experiences with them, and the messages to publish, in one statement. Arrays of arrays
--- do not exist, so a path is passed as JSON.
+-- do not exist, so a path is passed as JSON. Traces of workflows whose data was deleted are left out.
 WITH learned AS (
     UPDATE learning
     SET run_count = learned.run_count,
@@ -62,6 +62,12 @@ FROM unnest(
     duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,
     priority, parent_trace_id, dry_run, node_id, name, discovery_id
 )
+WHERE NOT EXISTS (
+    SELECT
+    FROM deleted_workflow
+    WHERE deleted_workflow.org = trace.org AND deleted_workflow.project = trace.project
+        AND deleted_workflow.workflow_id = trace.workflow_id
+)
 
 -- name: list-traces
 SELECT
@@ -82,6 +88,25 @@ FROM execution_trace
 WHERE org = $1 AND project = $2
     AND ($3::uuid IS NULL OR capability_id = $3)
     AND ($4::uuid IS NULL OR workflow_id = $4)
+
+-- name: await-traces
+-- Waits for batches that have added traces and holds back those to come: what they add is deleted,
+-- or they see the note.
+LOCK TABLE execution_trace IN SHARE ROW EXCLUSIVE MODE
+
+-- name: note-deletion
+INSERT INTO deleted_workflow (org, project, workflow_id)
+VALUES ($1, $2, $3)
+ON CONFLICT DO NOTHING
+
+-- name: erase-traces
+DELETE FROM execution_trace
+WHERE org = $1 AND project = $2 AND workflow_id = $3
+
+-- name: erase-comments
+UPDATE feedback
+SET comment = ''
+WHERE org = $1 AND project = $2 AND workflow_id = $3
 
 -- name: forget-traces
 -- Over all scopes: the clock works for the learner, not for a caller. A workflow's traces go

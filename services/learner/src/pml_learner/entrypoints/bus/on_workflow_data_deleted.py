@@ -1,0 +1,15 @@
+"""Handles `workflow-data-deleted`."""
+
+from collections.abc import Sequence
+
+from pml_common.contracts.base import Message
+from pml_common.contracts.gateway import WorkflowDataDeleted
+from pml_learner.ports import TraceStore
+
+
+async def on_workflow_data_deleted(
+    deleted: WorkflowDataDeleted, traces: TraceStore
+) -> Sequence[Message]:
+    """Delete the traces of the workflow, also those that come later; nothing follows."""
+    await traces.erase(deleted.scope, deleted.workflow_id)
+    return ()

@@ -1,0 +1,84 @@
+"""Deletion of a workflow's traces, in every trace store."""
+
+import asyncio
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+
+from pml_common.contracts.gateway import WorkflowDataDeleted
+from pml_common.contracts.learner import GiveFeedback, ListFeedback, ListToolUsage, ListTraces
+from pml_common.contracts.scope import Scope
+from pml_learner.domain.batch import capabilities_of
+from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
+from pml_learner.entrypoints.bus.on_workflow_data_deleted import on_workflow_data_deleted
+from pml_learner.ports import TraceStore
+from services.learner.tests.support.builders import (
+    ELSEWHERE,
+    SCOPE,
+    finished_run,
+    nested_run,
+    tool_call,
+)
+
+NESTED = "cd34" * 16
+
+
+async def delete(store: TraceStore, workflow_id: object, scope: Scope = SCOPE) -> None:
+    """Handle the event, twice: it may be redelivered."""
+    event = WorkflowDataDeleted.model_validate(
+        {
+            "scope": scope,
+            "event_id": uuid4(),
+            "workflow_id": workflow_id,
+            "deleted_by": "agent-7",
+            "deleted_at": datetime(2026, 11, 21, tzinfo=UTC),
+        }
+    )
+    for _ in range(2):
+        assert await on_workflow_data_deleted(event, store) == ()
+
+
+async def kept(store: TraceStore, scope: Scope = SCOPE) -> set[object]:
+    """Return the workflows that have traces."""
+    return {each.workflow_id for each in (await store.traces(ListTraces(scope=scope))).traces}
+
+
+@pytest.mark.parametrize("trace_first", [True, False])
+async def test_traces_are_gone_in_either_order_and_what_was_learned_stays(
+    trace_store: TraceStore, trace_first: bool
+) -> None:
+    workflow_id = uuid4()
+    first = finished_run(workflow_id=workflow_id, calls=[tool_call("fs:read", 0, 1)])
+    run = first.model_copy(update={"nested": (nested_run(first.trace_id, NESTED),)})
+    other, theirs = finished_run(), finished_run(workflow_id=workflow_id, scope=ELSEWHERE)
+    if not trace_first:
+        await delete(trace_store, workflow_id)
+    handled = await on_runs_finished([run, other, theirs], trace_store, TdRule())
+    if trace_first:
+        given = GiveFeedback(
+            scope=SCOPE, workflow_id=workflow_id, principal="mira", useful=True, comment="of mine"
+        )
+        assert await trace_store.judge(given) is not None
+        await delete(trace_store, workflow_id)
+    assert await kept(trace_store) == {other.workflow_id}
+    assert await kept(trace_store, ELSEWHERE) == {workflow_id}
+    assert any(handled.facts.values())
+    async with trace_store.batch([uuid4()], "another") as batch:
+        known = await batch.experience_of(capabilities_of([run]))
+    counts = {each.usage.count for each in known.values()}
+    assert counts == {2, 1}
+    assert (await trace_store.usage(ListToolUsage(scope=SCOPE))).calls == 2
+    assert (await trace_store.judged(ListFeedback(scope=SCOPE))).total == trace_first
+    redelivered = await on_runs_finished([run], trace_store, TdRule())
+    assert await kept(trace_store) == {other.workflow_id}
+    assert set(redelivered.facts) == {run.event_id}
+
+
+async def test_of_traces_that_come_at_the_same_time_none_is_left(trace_store: TraceStore) -> None:
+    runs = [finished_run() for _ in range(8)]
+    arriving = (on_runs_finished([run], trace_store, TdRule()) for run in runs)
+    deleting = (delete(trace_store, run.workflow_id) for run in runs)
+    await asyncio.gather(*arriving, *deleting)
+    assert await kept(trace_store) == set()

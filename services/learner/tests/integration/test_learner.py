@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import TypeVar
+from uuid import uuid4
 
 import pytest
 
@@ -17,6 +19,7 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.gateway import WorkflowDataDeleted
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces, TracePage
 from pml_learner.app import serve
 from pml_learner.settings import LearnerSettings
@@ -74,6 +77,51 @@ async def test_a_run_is_learned_published_and_can_be_queried(
             assert trace.trace_id == run.trace_id
     finally:
         await executor.drain()
+
+
+async def test_the_traces_of_a_deleted_workflow_go_and_none_comes_again(
+    nats_url: str, postgres_dsn: str
+) -> None:
+    identity = all_services_identity()
+    executor = await NatsBus.connect(nats_url, service="executor", identity=identity)
+    gateway = await NatsBus.connect(nats_url, service="gateway", identity=identity)
+    run, later = finished_run(), finished_run()
+    try:
+        learner = await NatsBus.connect(nats_url, service="learner", identity=identity)
+        async with _learner(learner, postgres_dsn):
+            await executor.publish(run)
+
+            async def traced() -> bool:
+                return (await _traces(executor)).total == 1
+
+            await eventually(traced)
+            await gateway.publish(_deletion(run))
+
+            async def gone() -> bool:
+                return (await _traces(executor)).total == 0
+
+            await eventually(gone)
+            await executor.publish(later)
+            await eventually(traced)
+
+            async def learned() -> bool:
+                told = await _published(executor, later, LearningUpdated)
+                return max(each.usage.count for each in told) == 2
+
+            await eventually(learned)
+    finally:
+        await gateway.drain()
+        await executor.drain()
+
+
+def _deletion(run: RunFinished) -> WorkflowDataDeleted:
+    return WorkflowDataDeleted(
+        scope=run.scope,
+        event_id=uuid4(),
+        workflow_id=run.workflow_id,
+        deleted_by=run.principal,
+        deleted_at=datetime.fromtimestamp(run.started_at / 1000 + 60, UTC),
+    )
 
 
 async def test_twenty_runs_at_once_count_twenty(nats_url: str, postgres_dsn: str) -> None:

@@ -29,9 +29,11 @@ FROM tool_usage
 WHERE org = $1 AND project = $2 AND ($3::text IS NULL OR server_id = $3)
 
 -- name: capability-of-workflow
+-- Its trace is held, so that a deletion of the workflow sees the comment that is about to be stored.
 SELECT capability_id
 FROM execution_trace
 WHERE org = $1 AND project = $2 AND workflow_id = $3 AND parent_trace_id IS NULL AND NOT dry_run
+FOR KEY SHARE
 
 -- name: give-feedback
 INSERT INTO feedback (org, project, workflow_id, principal, capability_id, useful, comment)

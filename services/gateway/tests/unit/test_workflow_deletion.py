@@ -4,12 +4,23 @@ from dataclasses import replace
 
 import pytest
 
+from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import WorkflowDataDeleted
+from pml_gateway.adapters.live_workflows import LiveWorkflows
+from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import Conflict, Gone
 from pml_gateway.domain.api.views import summary_of
 from pml_gateway.domain.workflow.deletion import deleted, require_kept
-from services.gateway.tests.support.builders import AT, finished, later, workflow
+from pml_gateway.domain.workflow.events import Analyzed
+from services.gateway.tests.support.builders import (
+    AT,
+    SCOPE,
+    analyzed,
+    finished,
+    later,
+    workflow,
+)
 from services.gateway.tests.support.steps import after, approve, asking
 
 SECRET = "a word that must go"
@@ -50,3 +61,17 @@ def test_a_workflow_that_goes_on_must_be_cancelled_first() -> None:
     for each in (new, waiting):
         with pytest.raises(Conflict, match="cancel it first"):
             deleted(each, later(1))
+
+
+async def test_a_gateway_that_heard_the_end_lists_what_another_deleted_as_deleted() -> None:
+    kept, bus, new = MemoryWorkflowStore(), MemoryBus(), workflow()
+    here, there = LiveWorkflows(kept, bus), LiveWorkflows(kept, bus)
+    running, effects = after(new, Analyzed(analyzed(new), AT))
+    await here.accept(running, effects)
+    end = finished(running, result=SECRET)
+    there.hear(running, end)
+    await here.end([end])
+    taken = await here.change(SCOPE, new.workflow_id, lambda before: deleted(before, later(60)))
+    assert taken is not None
+    (listed,) = (await there.page(SCOPE, 10, 0)).workflows
+    assert (listed.deleted_at, listed.intent) == (later(60), None)

@@ -59,11 +59,12 @@ class TraceStore(Protocol):
         ...
 
     async def traces(self, query: ListTraces) -> TracePage:
-        """Return traces of a capability, of a workflow or of the whole scope, newest first."""
+        """Return traces of a capability, of a workflow or of the whole scope, newest first.
+        Raises BadCursor."""
         ...
 
     async def usage(self, query: ListToolUsage) -> ToolUsagePage:
-        """Return the counted calls of tools, the most called first."""
+        """Return the counted calls of tools, the most called first. Raises BadCursor."""
         ...
 
     async def judge(self, given: GiveFeedback) -> Feedback | None:
@@ -72,7 +73,8 @@ class TraceStore(Protocol):
         ...
 
     async def judged(self, query: ListFeedback) -> FeedbackPage:
-        """Return the opinions of capabilities, the most often judged first."""
+        """Return the opinions of capabilities, the most often judged first. Raises
+        BadCursor."""
         ...
 
     async def erase(self, scope: Scope, workflow_id: UUID) -> None:

@@ -14,6 +14,7 @@ from pml_common.contracts.learner import (
     ListTraces,
 )
 from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.entrypoints.bus.on_usage import (
     on_give_feedback,
@@ -21,7 +22,13 @@ from pml_learner.entrypoints.bus.on_usage import (
     on_list_tool_usage,
 )
 from pml_learner.ports import TraceStore
-from services.learner.tests.support.builders import ELSEWHERE, SCOPE, finished_run, tool_call
+from services.learner.tests.support.builders import (
+    ELSEWHERE,
+    SCOPE,
+    STARTED_AT,
+    finished_run,
+    tool_call,
+)
 
 
 def called(scope: object = SCOPE) -> RunFinished:
@@ -93,3 +100,53 @@ async def test_a_principal_has_one_opinion_of_a_workflow(trace_store: TraceStore
         with pytest.raises(QueryFailed, match="no run of workflow") as refused:
             await on_give_feedback(unknown, trace_store)
         assert refused.value.code == "not_found"
+
+
+async def test_cursors_lead_through_all_calls_and_opinions(trace_store: TraceStore) -> None:
+    runs = [
+        finished_run(code_hash=f"{n:02}" * 32, calls=[tool_call(f"a:{n}", 0, 1)]) for n in "123"
+    ]
+    await learn(trace_store, *runs)
+    for run in runs:
+        said = GiveFeedback(scope=SCOPE, principal="mira", workflow_id=run.workflow_id, useful=True)
+        await on_give_feedback(said, trace_store)
+    used: list[str] = []
+    judged: list[UUID] = []
+    usage, opinions = ListToolUsage(scope=SCOPE, limit=2), ListFeedback(scope=SCOPE, limit=2)
+    for left in (True, False):
+        calls = await on_list_tool_usage(usage, trace_store)
+        said = await on_list_feedback(opinions, trace_store)
+        assert (calls.next_cursor is not None, said.next_cursor is not None) == (left, left)
+        assert (calls.total, said.total) == (3 + 1 - left, 3)
+        used += [each.tool_id for each in calls.usage]
+        judged += [each.capability_id for each in said.feedback]
+        usage = usage.model_copy(update={"cursor": calls.next_cursor})
+        opinions = opinions.model_copy(update={"cursor": said.next_cursor})
+        first = [tool_call("a:0", 0, 1), tool_call("a:0", 2, 3)]
+        await learn(trace_store, finished_run(calls=first))
+    assert used == ["a:1", "a:2", "a:3"], "what came before the place meanwhile is not there"
+    assert sorted(judged) == sorted({run.capability.capability_id for run in runs})
+    foreign = {"scope": SCOPE, "cursor": "none"}
+    with pytest.raises(QueryFailed, match="next_cursor"):
+        await on_list_tool_usage(ListToolUsage.model_validate(foreign), trace_store)
+    with pytest.raises(QueryFailed, match="next_cursor"):
+        await on_list_feedback(ListFeedback.model_validate(foreign), trace_store)
+
+
+async def test_a_cursor_leads_through_traces_whatever_comes_meanwhile(
+    trace_store: TraceStore,
+) -> None:
+    runs = [finished_run(started_at=STARTED_AT + n // 2) for n in range(5)]  # two of one moment
+    await learn(trace_store, *runs)
+    asked = ListTraces(scope=SCOPE, capability_id=runs[0].capability.capability_id, limit=2)
+    seen: list[UUID] = []
+    for left in (True, True, False):
+        page = await on_list_traces(asked, trace_store)
+        assert (page.next_cursor is not None) == left
+        seen += [trace.workflow_id for trace in page.traces]
+        asked = asked.model_copy(update={"cursor": page.next_cursor})
+        await learn(trace_store, finished_run(started_at=STARTED_AT + 100))
+    assert len(seen) == 5
+    assert set(seen) == {run.workflow_id for run in runs}
+    with pytest.raises(QueryFailed, match="next_cursor"):
+        await on_list_traces(asked.model_copy(update={"cursor": "a"}), trace_store)

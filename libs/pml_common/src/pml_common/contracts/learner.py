@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, Field, JsonValue, StringConstraints
 
 from pml_common.contracts.base import Contract, Event, Query
 from pml_common.contracts.capability import Learning, Usage
+from pml_common.contracts.cursors import PlaceCursor
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.trace import BranchDecision, TaskResult
 
@@ -69,6 +70,7 @@ class ListTraces(Query):
     workflow_id: UUID | None = None
     limit: int = Field(default=20, ge=1, le=200)
     offset: int = Field(default=0, ge=0)
+    cursor: PlaceCursor | None = None
 
 
 class ExecutionTrace(Contract):
@@ -98,10 +100,11 @@ class ExecutionTrace(Contract):
 
 
 class TracePage(Contract):
-    """One page of traces, and the total number."""
+    """One page of traces, and the total number; with `next_cursor` there are more."""
 
     traces: tuple[ExecutionTrace, ...]
     total: int = Field(ge=0)
+    next_cursor: PlaceCursor | None = None
 
 
 CAPABILITIES: Final = "pml-capabilities"
@@ -115,6 +118,7 @@ class ListToolUsage(Query):
     server_id: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
     limit: int = Field(default=50, ge=1, le=200)
     offset: int = Field(default=0, ge=0)
+    cursor: PlaceCursor | None = None
 
 
 class ToolUsage(Contract):
@@ -130,11 +134,13 @@ class ToolUsage(Contract):
 
 
 class ToolUsagePage(Contract):
-    """One page of tools, their number, and the calls of all of them."""
+    """One page of tools, their number, and the calls of all of them; with `next_cursor` there are
+    more."""
 
     usage: tuple[ToolUsage, ...]
     total: int = Field(ge=0)
     calls: int = Field(ge=0)
+    next_cursor: PlaceCursor | None = None
 
 
 class GiveFeedback(Query):
@@ -160,10 +166,12 @@ class ListFeedback(Query):
 
     limit: int = Field(default=50, ge=1, le=200)
     offset: int = Field(default=0, ge=0)
+    cursor: PlaceCursor | None = None
 
 
 class FeedbackPage(Contract):
-    """One page of judged capabilities, and their number."""
+    """One page of judged capabilities, and their number; with `next_cursor` there are more."""
 
     feedback: tuple[Feedback, ...]
     total: int = Field(ge=0)
+    next_cursor: PlaceCursor | None = None

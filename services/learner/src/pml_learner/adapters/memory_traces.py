@@ -24,6 +24,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInbox, MemoryInboxBatch
 from pml_common.storage.store_transaction import StoreBatch
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, newest_first
 from pml_learner.domain.tool_usage import Calls, UsedTool
 from pml_learner.ports import LearningBatch, TraceStore
 
@@ -51,20 +52,11 @@ class MemoryTraceStore(TraceStore):
 
     @override
     async def traces(self, query: ListTraces) -> TracePage:
-        found = sorted(
-            (
-                trace
-                for scope, trace in self.stored
-                if scope == query.scope and _matches(trace, query)
-            ),
-            key=lambda trace: (
-                query.workflow_id is not None and trace.parent_trace_id is not None,
-                -trace.executed_at,
-                trace.trace_id,
-            ),
-        )
-        page = found[query.offset : query.offset + query.limit]
-        return TracePage(traces=tuple(page), total=len(found))
+        found = [
+            trace for scope, trace in self.stored if scope == query.scope and _matches(trace, query)
+        ]
+        page, following = newest_first(query).sliced(found, query.cursor, query.offset, query.limit)
+        return TracePage(traces=page, total=len(found), next_cursor=following)
 
     def count(self, calls: Mapping[UsedTool, Calls]) -> None:
         """Add calls to those counted before."""
@@ -78,10 +70,9 @@ class MemoryTraceStore(TraceStore):
             for used, made in self.calls.items()
             if used.scope == query.scope and query.server_id in (None, used.server_id)
         ]
-        found.sort(key=lambda each: (-each.calls, each.tool_id))
-        page = found[query.offset : query.offset + query.limit]
+        page, following = MOST_CALLED.sliced(found, query.cursor, query.offset, query.limit)
         calls = sum(each.calls for each in found)
-        return ToolUsagePage(usage=tuple(page), total=len(found), calls=calls)
+        return ToolUsagePage(usage=page, total=len(found), calls=calls, next_cursor=following)
 
     @override
     async def judge(self, given: GiveFeedback) -> Feedback | None:
@@ -96,9 +87,8 @@ class MemoryTraceStore(TraceStore):
     @override
     async def judged(self, query: ListFeedback) -> FeedbackPage:
         found = list(self._feedback(query.scope).values())
-        found.sort(key=lambda each: (-each.useful - each.not_useful, each.capability_id))
-        page = found[query.offset : query.offset + query.limit]
-        return FeedbackPage(feedback=tuple(page), total=len(found))
+        page, following = MOST_JUDGED.sliced(found, query.cursor, query.offset, query.limit)
+        return FeedbackPage(feedback=page, total=len(found), next_cursor=following)
 
     def _feedback(self, scope: Scope) -> dict[UUID, Feedback]:
         found: dict[UUID, list[bool]] = {}

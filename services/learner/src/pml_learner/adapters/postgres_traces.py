@@ -35,6 +35,7 @@ from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.recent_keys import RecentKeys
 from pml_common.storage.store_transaction import StoreBatch
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, newest_first
 from pml_learner.domain.tool_usage import Calls, UsedTool
 from pml_learner.ports import LearningBatch, TraceStore
 
@@ -44,6 +45,9 @@ _NODE_ID_LENGTH = 256
 _TRACES_AT_ONCE = 100
 _MET = 10_000
 """The number of capabilities that are remembered to have a row."""
+
+_START = (None,) * 3
+"""The place before the first entry of a list."""
 
 _RESULT: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 _ERROR: TypeAdapter[WorkflowError | None] = TypeAdapter(WorkflowError | None)
@@ -74,18 +78,23 @@ class PostgresTraceStore(TraceStore):
     @override
     async def traces(self, query: ListTraces) -> TracePage:
         where = (*scope_columns(query.scope), query.capability_id, query.workflow_id)
+        order = newest_first(query)
+        page = query.limit + 1, query.offset, *(order.after(query.cursor) or _START[:3])
         async with snapshot(self._pool) as session:
-            rows = await session.fetch(_SQL["list-traces"], *where, query.limit, query.offset)
+            rows = await session.fetch(_SQL["list-traces"], *where, *page)
             total = await session.fetchval(_SQL["count-traces"], *where)
-        return TracePage(traces=tuple(_trace(row) for row in rows), total=total)
+        traces, following = order.cut([_trace(row) for row in rows], query.limit)
+        return TracePage(traces=traces, total=total, next_cursor=following)
 
     @override
     async def usage(self, query: ListToolUsage) -> ToolUsagePage:
         where = (*scope_columns(query.scope), query.server_id)
+        page = query.limit + 1, query.offset, *(MOST_CALLED.after(query.cursor) or _START[:3])
         async with snapshot(self._pool) as session:
-            rows = await session.fetch(_SQL["list-tool-usage"], *where, query.limit, query.offset)
+            rows = await session.fetch(_SQL["list-tool-usage"], *where, *page)
             counted = await session.fetchrow(_SQL["sum-tool-usage"], *where)
-        return ToolUsagePage(usage=tuple(ToolUsage(**row) for row in rows), **(counted or {}))
+        usage, following = MOST_CALLED.cut([ToolUsage(**row) for row in rows], query.limit)
+        return ToolUsagePage(usage=usage, next_cursor=following, **(counted or {}))
 
     @override
     async def judge(self, given: GiveFeedback) -> Feedback | None:
@@ -99,17 +108,20 @@ class PostgresTraceStore(TraceStore):
             who = storable(given.principal)
             opinion = capability_id, given.useful, given.comment
             await session.execute(_SQL["give-feedback"], *scope, given.workflow_id, who, *opinion)
-            rows = await session.fetch(_SQL["list-feedback"], *scope, capability_id, 1, 0)
+            rows = await session.fetch(
+                _SQL["list-feedback"], *scope, capability_id, 1, 0, *_START[:2]
+            )
         return Feedback(**rows[0])
 
     @override
     async def judged(self, query: ListFeedback) -> FeedbackPage:
         scope = scope_columns(query.scope)
+        page = query.limit + 1, query.offset, *(MOST_JUDGED.after(query.cursor) or _START[:2])
         async with snapshot(self._pool) as session:
-            page = query.limit, query.offset
             rows = await session.fetch(_SQL["list-feedback"], *scope, None, *page)
             total = await session.fetchval(_SQL["count-feedback"], *scope)
-        return FeedbackPage(feedback=tuple(Feedback(**row) for row in rows), total=total)
+        feedback, following = MOST_JUDGED.cut([Feedback(**row) for row in rows], query.limit)
+        return FeedbackPage(feedback=feedback, total=total, next_cursor=following)
 
     @override
     async def erase(self, scope: Scope, workflow_id: UUID) -> None:

@@ -6,6 +6,7 @@ from typing import Final, cast, get_args
 from pydantic import StringConstraints
 
 from pml_common.contracts.capability import WholeTag
+from pml_common.contracts.cursors import PlaceCursor
 from pml_common.contracts.dns import Cursor, Glob, Label, RecordReference
 from pml_gateway.domain.api.api import IdempotencyKey
 from pml_gateway.domain.api.records import Text
@@ -32,6 +33,7 @@ _ALLOWED: Final = {
             "underscores, beginning with a letter or digit",
         ),
         (Cursor, "`next_cursor` of a page, as it is"),
+        (PlaceCursor, "`next_cursor` of a page, as it is"),
         (WholeTag, "a whole version tag, as v1.2.0"),
         (IdempotencyKey, "1 to 200 printable ASCII characters, none a space"),
         (Text, "text that is not blank, without NUL"),

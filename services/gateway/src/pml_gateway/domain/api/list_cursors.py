@@ -32,13 +32,20 @@ def encode_after(after: After) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
+def sole_cursor(cursor: str | None, offset: int) -> str | None:
+    """Return the cursor, which another service parses. Raises InvalidRequest for an offset beside
+    it."""
+    if cursor is not None and offset:
+        raise InvalidRequest("cursor", "and offset exclude each other: send one of them")
+    return cursor
+
+
 def decode_after(cursor: str | None, offset: int = 0) -> After | None:
     """Parse a cursor; None is the first page. Raises InvalidRequest, also for an offset beside
     it."""
+    cursor = sole_cursor(cursor, offset)
     if cursor is None:
         return None
-    if offset:
-        raise InvalidRequest("cursor", "and offset exclude each other: send one of them")
     try:
         content = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         return After(*_AFTER.validate_json(content))

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from typing_extensions import override
 
-from pml_common.contracts.dns import Cursor
+from pml_common.contracts.cursors import PlaceCursor
 from pml_gateway.domain.api.approver import SCHEME
 from pml_gateway.domain.api.request import MAX_OFFSET
 from pml_gateway.entrypoints.http.errors import ErrorResponse
@@ -26,7 +26,7 @@ Offset = Annotated[int, Query(ge=0, lt=MAX_OFFSET)]
 """Number of entries of a list before its page."""
 
 ListCursor = Annotated[
-    Cursor | None,
+    PlaceCursor | None,
     Query(description="`next_cursor` of the page before; none for the first, nor with `offset`."),
 ]
 

@@ -15,7 +15,8 @@ from pml_common.contracts.learner import (
     ToolUsagePage,
 )
 from pml_gateway.domain.api.introspection import JudgeRun
-from pml_gateway.entrypoints.http.routing import NOT_FOUND, CallerOf, Offset, api_router
+from pml_gateway.domain.api.list_cursors import sole_cursor
+from pml_gateway.entrypoints.http.routing import NOT_FOUND, CallerOf, ListCursor, Offset, api_router
 from pml_gateway.ports import Caller
 
 
@@ -29,10 +30,17 @@ def stats_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
         server_id: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
         offset: Offset = 0,
+        cursor: ListCursor = None,
     ) -> ToolUsagePage:
         """List how often programs called tools, the most called first. Calls of named capabilities
         by name are under the server `pml-capabilities`."""
-        query = ListToolUsage(scope=caller.scope, server_id=server_id, limit=limit, offset=offset)
+        query = ListToolUsage(
+            scope=caller.scope,
+            server_id=server_id,
+            limit=limit,
+            offset=offset,
+            cursor=sole_cursor(cursor, offset),
+        )
         return await query_client.request(catalog.LIST_TOOL_USAGE, query)
 
     @router.get("/feedback", operation_id="list_feedback")
@@ -40,9 +48,15 @@ def stats_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
         caller: Annotated[Caller, Depends(caller_of)],
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
         offset: Offset = 0,
+        cursor: ListCursor = None,
     ) -> FeedbackPage:
         """List how useful the runs of capabilities were found, the most often judged first."""
-        query = ListFeedback(scope=caller.scope, limit=limit, offset=offset)
+        query = ListFeedback(
+            scope=caller.scope,
+            limit=limit,
+            offset=offset,
+            cursor=sole_cursor(cursor, offset),
+        )
         return await query_client.request(catalog.LIST_FEEDBACK, query)
 
     @router.post(

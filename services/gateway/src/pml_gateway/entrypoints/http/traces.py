@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Query
 from pml_common.bus.port import QueryClient
 from pml_common.contracts import catalog
 from pml_common.contracts.learner import ListTraces, TracePage
-from pml_gateway.entrypoints.http.routing import CallerOf, Offset, api_router
+from pml_gateway.domain.api.list_cursors import sole_cursor
+from pml_gateway.entrypoints.http.routing import CallerOf, ListCursor, Offset, api_router
 from pml_gateway.ports import Caller
 
 
@@ -22,10 +23,15 @@ def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
         caller: Annotated[Caller, Depends(caller_of)],
         limit: Annotated[int, Query(ge=1, le=200)] = 20,
         offset: Offset = 0,
+        cursor: ListCursor = None,
     ) -> TracePage:
         """List the traces of a capability, newest first."""
         query = ListTraces(
-            scope=caller.scope, capability_id=capability_id, limit=limit, offset=offset
+            scope=caller.scope,
+            capability_id=capability_id,
+            limit=limit,
+            offset=offset,
+            cursor=sole_cursor(cursor, offset),
         )
         return await query_client.request(catalog.LIST_TRACES, query)
 

@@ -1,6 +1,7 @@
 """Handles `list-tool-usage`, `give-feedback` and `list-feedback`."""
 
 from pml_common.bus.errors import QueryFailed
+from pml_common.contracts.cursors import BadCursor
 from pml_common.contracts.learner import (
     Feedback,
     FeedbackPage,
@@ -13,8 +14,11 @@ from pml_learner.ports import TraceStore
 
 
 async def on_list_tool_usage(query: ListToolUsage, traces: TraceStore) -> ToolUsagePage:
-    """Return a page of the client's scope."""
-    return await traces.usage(query)
+    """Return a page of the client's scope. Raises QueryFailed `invalid` for a foreign cursor."""
+    try:
+        return await traces.usage(query)
+    except BadCursor as error:
+        raise QueryFailed("invalid", str(error)) from error
 
 
 async def on_give_feedback(query: GiveFeedback, traces: TraceStore) -> Feedback:
@@ -30,5 +34,8 @@ async def on_give_feedback(query: GiveFeedback, traces: TraceStore) -> Feedback:
 
 
 async def on_list_feedback(query: ListFeedback, traces: TraceStore) -> FeedbackPage:
-    """Return a page of the client's scope."""
-    return await traces.judged(query)
+    """Return a page of the client's scope. Raises QueryFailed `invalid` for a foreign cursor."""
+    try:
+        return await traces.judged(query)
+    except BadCursor as error:
+        raise QueryFailed("invalid", str(error)) from error

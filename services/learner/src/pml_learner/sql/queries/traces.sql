@@ -79,6 +79,14 @@ FROM execution_trace
 WHERE org = $1 AND project = $2
     AND ($3::uuid IS NULL OR capability_id = $3)
     AND ($4::uuid IS NULL OR workflow_id = $4)
+    AND (
+        $7::boolean IS NULL
+        OR (
+            $4::uuid IS NOT NULL AND parent_trace_id IS NOT NULL,
+            -(extract(epoch FROM executed_at) * 1000)::double precision,
+            id
+        ) > ($7, $8::double precision, $9::uuid)
+    )
 ORDER BY $4::uuid IS NOT NULL AND parent_trace_id IS NOT NULL, executed_at DESC, id
 LIMIT $5 OFFSET $6
 

@@ -20,7 +20,11 @@ SET calls = tool_usage.calls + excluded.calls,
 SELECT server_id, tool_id, calls, succeeded, duration_ms / calls AS mean_duration_ms, last_called_at
 FROM tool_usage
 WHERE org = $1 AND project = $2 AND ($3::text IS NULL OR server_id = $3)
-ORDER BY calls DESC, tool_id
+    AND (
+        $6::bigint IS NULL
+        OR (-calls, tool_id COLLATE "C", server_id COLLATE "C") > ($6, $7::text, $8::text)
+    )
+ORDER BY calls DESC, tool_id COLLATE "C", server_id COLLATE "C"
 LIMIT $4 OFFSET $5
 
 -- name: sum-tool-usage
@@ -49,6 +53,7 @@ SELECT
 FROM feedback
 WHERE org = $1 AND project = $2 AND ($3::uuid IS NULL OR capability_id = $3)
 GROUP BY capability_id
+HAVING $6::bigint IS NULL OR (-count(*), capability_id) > ($6, $7::uuid)
 ORDER BY count(*) DESC, capability_id
 LIMIT $4 OFFSET $5
 

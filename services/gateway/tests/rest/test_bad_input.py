@@ -136,7 +136,7 @@ async def test_another_content_type_is_rejected_with_the_right_one(headers: dict
         ("/api/workflows?offset=-1", "offset"),
         ("/api/workflows?cursor=none", "cursor"),
         ("/api/workflows?cursor=a", "cursor"),
-        *((f"/api/{path}?cursor=none&offset=1", "cursor") for path in (*LISTS[:2], *LISTS[4:])),
+        *((f"/api/{path}?cursor=none&offset=1", "cursor") for path in LISTS),
         *((f"/api/{path}?offset={2**31}", "offset") for path in LISTS),
         ("/api/workflows/not-an-id", "workflow_id"),
         ("/api/traces/not-an-id", "capability_id"),

@@ -190,6 +190,15 @@ async def test_dependencies_are_read_in_pages_the_most_confident_first(
     assert [page.total for page in pages] == [3, 3]
     types = [each.edge_type for page in pages for each in page.dependencies]
     assert types == ["dependency", "contains", "sequence"]
+    first = await graph.page("ci:deploy", limit=1)
+    await graph.remove("ci:deploy", "ci:build", "dependency")
+    second = await graph.page("ci:deploy", limit=1, cursor=first.next_cursor)
+    last = await graph.page("ci:deploy", limit=1, cursor=second.next_cursor)
+    types = [each.edge_type for page in (first, second, last) for each in page.dependencies]
+    assert types == ["dependency", "contains", "sequence"], "whatever goes meanwhile"
+    assert last.next_cursor is None
+    with pytest.raises(QueryFailed, match="next_cursor"):
+        await graph.page("ci:deploy", cursor="none")
 
 
 async def test_the_dependencies_of_a_record_are_those_of_its_latest_version(

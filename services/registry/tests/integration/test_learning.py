@@ -133,6 +133,16 @@ async def test_capabilities_are_listed_most_used_first_in_pages(
     query = ListCapabilities(scope=SCOPE, include_unlisted=True, limit=1, offset=1)
     page = await on_list_capabilities(query, stores.capabilities)
     assert ([record.name for record in page.capabilities], page.total) == (["fs:a"], 3)
+    first = await on_list_capabilities(query.model_copy(update={"offset": 0}), stores.capabilities)
+    await registry.named("fs:anew", analysed("f00d" * 16))
+    await registry.learned(learning_update(9, code_hash="f00d" * 16))
+    after = {"scope": SCOPE, "include_unlisted": True, "cursor": first.next_cursor}
+    rest = await on_list_capabilities(ListCapabilities.model_validate(after), stores.capabilities)
+    shown = [record.name for record in (*first.capabilities, *rest.capabilities)]
+    assert (shown, rest.next_cursor) == (["fs:c", "fs:a", "fs:b"], None), "whatever comes meanwhile"
+    foreign = query.model_copy(update={"cursor": "a"})
+    with pytest.raises(QueryFailed, match="next_cursor"):
+        await on_list_capabilities(foreign, stores.capabilities)
 
 
 async def test_no_scope_sees_or_blocks_another(registry: StoreDriver) -> None:

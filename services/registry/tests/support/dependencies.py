@@ -118,6 +118,7 @@ class GraphDriver:
         principal: str | None = None,
         limit: int = 100,
         offset: int = 0,
+        cursor: str | None = None,
     ) -> DependencyPage:
         query = ListDependencies(
             scope=scope,
@@ -126,6 +127,7 @@ class GraphDriver:
             principal=principal,
             limit=limit,
             offset=offset,
+            cursor=cursor,
         )
         return await on_list_dependencies(query, self.resolve, self.stores.dependencies)
 

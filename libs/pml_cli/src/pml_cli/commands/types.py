@@ -54,11 +54,13 @@ def _of_stack(client: Client) -> str:
 def _listed(client: Client) -> Sequence[CapabilityRecord]:
     """Return the most used capabilities."""
     records: list[CapabilityRecord] = []
+    cursor: str | None = None
     while len(records) < _MOST_CAPABILITIES:
-        answer = client.get("/api/capabilities", limit=_PAGE, offset=len(records))
-        page = CapabilityPage.model_validate(answer).capabilities
-        records += page
-        if len(page) < _PAGE:
+        answer = client.get("/api/capabilities", limit=_PAGE, cursor=cursor)
+        page = CapabilityPage.model_validate(answer)
+        records += page.capabilities
+        cursor = page.next_cursor
+        if cursor is None:
             break
     return records
 

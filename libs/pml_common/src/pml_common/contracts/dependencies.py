@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import AliasChoices, AwareDatetime, Field
 
 from pml_common.contracts.base import Contract, Event, Query
+from pml_common.contracts.cursors import PlaceCursor
 from pml_common.contracts.structure import Coverage, FieldMapping
 from pml_common.contracts.tool import JsonObject
 
@@ -94,15 +95,18 @@ class ListDependencies(Query):
     direction: Direction = "both"
     limit: int = Field(default=100, ge=1, le=500)
     offset: int = Field(default=0, ge=0)
+    cursor: PlaceCursor | None = None
     principal: str | None = None
 
 
 class DependencyPage(Contract):
-    """One page of dependencies, the most confident first, and the total number."""
+    """One page of dependencies, the most confident first, and the total number; with `next_cursor`
+    there are more."""
 
     capability_id: UUID
     dependencies: tuple[Dependency, ...]
     total: int = Field(ge=0)
+    next_cursor: PlaceCursor | None = None
 
 
 class GraphNode(Contract):

@@ -15,6 +15,7 @@ from pml_common.contracts.capability import (
     Usage,
     WholeTag,
 )
+from pml_common.contracts.cursors import PlaceCursor
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.dependencies import Dependency
 from pml_common.contracts.dns import RecordChange
@@ -145,13 +146,15 @@ class ListCapabilities(Query):
     include_unlisted: bool = False
     limit: int = Field(default=50, ge=1, le=200)
     offset: int = Field(default=0, ge=0)
+    cursor: PlaceCursor | None = None
 
 
 class CapabilityPage(Contract):
-    """One page of capabilities, and the total number."""
+    """One page of capabilities, and the total number; with `next_cursor` there are more."""
 
     capabilities: tuple[CapabilityRecord, ...]
     total: int = Field(ge=0)
+    next_cursor: PlaceCursor | None = None
 
 
 class ListTools(Query):

@@ -30,6 +30,7 @@ from pml_registry.domain.admission import Admission
 from pml_registry.domain.dependencies import STATED_CONFIDENCE, direct_calls
 from pml_registry.domain.listing import StoredCapability, newest_of_each
 from pml_registry.domain.names import as_id, resolve_reference
+from pml_registry.domain.orders import MOST_USED
 from pml_registry.domain.record_views import description_of
 from pml_registry.domain.signatures import version_in
 from pml_registry.domain.versions import Version
@@ -181,12 +182,12 @@ class MemoryCapabilityStore(CapabilityStore):
             if (record.listed or query.include_unlisted)
             and sees(viewer, query.scope, record.visibility, record.owner)
         ]
-        page = shown[query.offset : query.offset + query.limit]
-        return CapabilityPage(capabilities=tuple(page), total=len(shown))
+        page, following = MOST_USED.sliced(shown, query.cursor, query.offset, query.limit)
+        return CapabilityPage(capabilities=page, total=len(shown), next_cursor=following)
 
     def _records(self, scope: Scope) -> Sequence[CapabilityRecord]:
         records = self._tables.latest(scope)
-        return sorted(records, key=lambda record: (-record.usage.count, record.name))
+        return sorted(records, key=MOST_USED.place)
 
 
 class MemoryCapabilityTransaction(StoreTransaction[MemoryInboxEntry], CapabilityTransaction):

@@ -8,7 +8,12 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from pml_common.contracts.dependencies import Dependency, DependencyType, ListDependencies
+from pml_common.contracts.dependencies import (
+    Dependency,
+    DependencyPage,
+    DependencyType,
+    ListDependencies,
+)
 from pml_common.contracts.scope import Scope
 from pml_registry.adapters.memory_tables import DependencyRow, MemoryTables
 from pml_registry.domain.dependencies import (
@@ -21,6 +26,7 @@ from pml_registry.domain.dependencies import (
     confidence_of,
     cycle_closed,
 )
+from pml_registry.domain.orders import MOST_CONFIDENT
 from pml_registry.domain.tool_catalog import OBSERVED_FROM
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.graph import Added, Counted, DependencyStore
@@ -54,16 +60,17 @@ class MemoryDependencyStore(DependencyStore):
         return len(found)
 
     @override
-    async def page(
-        self, asked: ListDependencies, behaviour: UUID
-    ) -> tuple[Sequence[Dependency], int]:
+    async def page(self, asked: ListDependencies, behaviour: UUID) -> DependencyPage:
         found = [
             each
             for each in self._every(asked.scope, asked.principal)
             if (asked.direction != "in" and each.from_capability_id == behaviour)
             or (asked.direction != "out" and each.to_capability_id == behaviour)
         ]
-        return found[asked.offset : asked.offset + asked.limit], len(found)
+        page, following = MOST_CONFIDENT.sliced(found, asked.cursor, asked.offset, asked.limit)
+        return DependencyPage(
+            capability_id=behaviour, dependencies=page, total=len(found), next_cursor=following
+        )
 
     @override
     async def counts(self, viewer: Viewer, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:
@@ -172,15 +179,7 @@ class MemoryDependencyStore(DependencyStore):
         """All that a principal sees; a service, None, sees all."""
         keys = [key for key in self._rows if key[0] == scope]
         seen = [key for key in keys if all(self._name(scope, end, principal) for end in key[1:3])]
-        return sorted(
-            [self._dependency(*key) for key in seen],
-            key=lambda each: (
-                -each.confidence_score,
-                each.from_capability_id,
-                each.to_capability_id,
-                each.edge_type,
-            ),
-        )
+        return sorted([self._dependency(*key) for key in seen], key=MOST_CONFIDENT.place)
 
     def _dependency(self, scope: Scope, from_: UUID, to: UUID, type_: DependencyType) -> Dependency:
         row = self._rows[scope, from_, to, type_]

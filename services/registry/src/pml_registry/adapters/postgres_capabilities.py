@@ -37,6 +37,7 @@ from pml_registry.domain.admission import Admission
 from pml_registry.domain.dependencies import STATED_CONFIDENCE, direct_calls
 from pml_registry.domain.listing import StoredCapability, newest_of_each
 from pml_registry.domain.names import as_id
+from pml_registry.domain.orders import MOST_USED
 from pml_registry.domain.versions import Version
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import (
@@ -183,12 +184,12 @@ class PostgresCapabilityStore(CapabilityStore):
     @override
     async def page(self, query: ListCapabilities) -> CapabilityPage:
         where = (*scope_columns(query.scope), query.include_unlisted, query.principal)
+        page = query.limit + 1, query.offset, *(MOST_USED.after(query.cursor) or (None,) * 3)
         async with self._pools.snapshot(query.scope) as session:
-            rows = await session.fetch(_SQL["list-capabilities"], *where, query.limit, query.offset)
+            rows = await session.fetch(_SQL["list-capabilities"], *where, *page)
             total = await session.fetchval(_SQL["count-capabilities"], *where)
-        return CapabilityPage(
-            capabilities=tuple(capability_record(row) for row in rows), total=total
-        )
+        records, following = MOST_USED.cut([capability_record(row) for row in rows], query.limit)
+        return CapabilityPage(capabilities=records, total=total, next_cursor=following)
 
 
 def _is_new(found: CapabilityLookup) -> bool:

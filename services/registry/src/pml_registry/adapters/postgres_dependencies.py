@@ -6,7 +6,12 @@ from uuid import UUID
 import asyncpg
 from typing_extensions import override
 
-from pml_common.contracts.dependencies import Dependency, DependencyType, ListDependencies
+from pml_common.contracts.dependencies import (
+    Dependency,
+    DependencyPage,
+    DependencyType,
+    ListDependencies,
+)
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import columns, scope_columns, scope_of
 from pml_common.storage.pool import Connection
@@ -21,6 +26,7 @@ from pml_registry.domain.dependencies import (
     admit_dependency,
     cycle_closed,
 )
+from pml_registry.domain.orders import MOST_CONFIDENT
 from pml_registry.domain.tool_catalog import OBSERVED_FROM
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.graph import Added, Counted, DependencyStore
@@ -59,15 +65,17 @@ class PostgresDependencyStore(DependencyStore):
         return len(rows)
 
     @override
-    async def page(
-        self, asked: ListDependencies, behaviour: UUID
-    ) -> tuple[Sequence[Dependency], int]:
+    async def page(self, asked: ListDependencies, behaviour: UUID) -> DependencyPage:
         wanted = (asked.direction != "in", asked.direction != "out")
         where = (*scope_columns(asked.scope), behaviour, *wanted, asked.principal)
+        page = asked.limit + 1, asked.offset, *(MOST_CONFIDENT.after(asked.cursor) or (None,) * 4)
         async with self._pools.snapshot(asked.scope) as session:
-            rows = await session.fetch(_SQL["list-dependencies"], *where, asked.limit, asked.offset)
+            rows = await session.fetch(_SQL["list-dependencies"], *where, *page)
             total = await session.fetchval(_SQL["total-dependencies"], *where)
-        return [_dependency(row) for row in rows], total
+        shown, following = MOST_CONFIDENT.cut([_dependency(row) for row in rows], asked.limit)
+        return DependencyPage(
+            capability_id=behaviour, dependencies=shown, total=total, next_cursor=following
+        )
 
     @override
     async def counts(self, viewer: Viewer, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:

@@ -158,7 +158,7 @@ class CapabilityStore(Protocol):
         ...
 
     async def page(self, query: ListCapabilities) -> CapabilityPage:
-        """Return a page of capabilities, most used first."""
+        """Return a page of capabilities, most used first. Raises BadCursor."""
         ...
 
 

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from pml_common.contracts.dependencies import Dependency, DependencyType, ListDependencies
+from pml_common.contracts.dependencies import (
+    Dependency,
+    DependencyPage,
+    DependencyType,
+    ListDependencies,
+)
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Coverage
 from pml_common.contracts.tool import ToolDefinition
@@ -50,11 +55,9 @@ class DependencyStore(Protocol):
         """Remove the dependencies of one on another, or the one of a type; return their number."""
         ...
 
-    async def page(
-        self, asked: ListDependencies, behaviour: UUID
-    ) -> tuple[Sequence[Dependency], int]:
-        """Return the page that is asked for of a behaviour's dependencies, the most confident
-        first, and their total number; without those whose other end is private to others."""
+    async def page(self, asked: ListDependencies, behaviour: UUID) -> DependencyPage:
+        """Return the page that is asked for of a behaviour's dependencies, without those whose
+        other end is private to others. Raises BadCursor."""
         ...
 
     async def counts(self, viewer: Viewer, behaviours: Sequence[UUID]) -> Mapping[UUID, int]:

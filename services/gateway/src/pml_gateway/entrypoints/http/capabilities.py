@@ -16,8 +16,16 @@ from pml_common.contracts.registry import (
     SetCachePolicy,
 )
 from pml_gateway.application.cached_results import ResultCache
+from pml_gateway.domain.api.list_cursors import sole_cursor
 from pml_gateway.domain.api.request import Request
-from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, Offset, api_router
+from pml_gateway.entrypoints.http.routing import (
+    CONFLICT,
+    NOT_FOUND,
+    CallerOf,
+    ListCursor,
+    Offset,
+    api_router,
+)
 from pml_gateway.ports import Caller
 
 
@@ -48,6 +56,7 @@ def capability_routes(
         include_unlisted: bool = False,
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
         offset: Offset = 0,
+        cursor: ListCursor = None,
     ) -> CapabilityPage:
         """List capabilities, the most used first; unlisted ones have not succeeded yet."""
         query = ListCapabilities(
@@ -56,6 +65,7 @@ def capability_routes(
             include_unlisted=include_unlisted,
             limit=limit,
             offset=offset,
+            cursor=sole_cursor(cursor, offset),
         )
         return await query_client.request(catalog.LIST_CAPABILITIES, query)
 

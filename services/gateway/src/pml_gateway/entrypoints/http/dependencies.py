@@ -18,8 +18,16 @@ from pml_common.contracts.dependencies import (
     RemovedDependencies,
     RemoveDependency,
 )
+from pml_gateway.domain.api.list_cursors import sole_cursor
 from pml_gateway.domain.api.request import Request
-from pml_gateway.entrypoints.http.routing import CONFLICT, NOT_FOUND, CallerOf, Offset, api_router
+from pml_gateway.entrypoints.http.routing import (
+    CONFLICT,
+    NOT_FOUND,
+    CallerOf,
+    ListCursor,
+    Offset,
+    api_router,
+)
 from pml_gateway.ports import Caller
 
 
@@ -46,6 +54,7 @@ def dependency_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRout
         direction: Direction = "both",
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
         offset: Offset = 0,
+        cursor: ListCursor = None,
     ) -> DependencyPage:
         """List the dependencies of a capability's latest version, or of the version with this id:
         on others (`out`), of others on it (`in`), or both."""
@@ -56,6 +65,7 @@ def dependency_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRout
             direction=direction,
             limit=limit,
             offset=offset,
+            cursor=sole_cursor(cursor, offset),
         )
         return await query_client.request(catalog.LIST_DEPENDENCIES, query)
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.capability import CapabilityRecord
+from pml_common.contracts.cursors import BadCursor
 from pml_common.contracts.dependencies import (
     AddDependency,
     AddedDependency,
@@ -82,10 +83,12 @@ async def on_list_dependencies(
     query: ListDependencies, resolve: Resolve, dependencies: DependencyStore
 ) -> DependencyPage:
     """Return a page of the dependencies of a capability's latest version, or of the version whose
-    id is given. Raises QueryFailed `not_found`."""
+    id is given. Raises QueryFailed `not_found`, and `invalid` for a foreign cursor."""
     one = await _of_scope(query, query.reference, resolve)
-    found, total = await dependencies.page(query, one.capability_id)
-    return DependencyPage(capability_id=one.capability_id, dependencies=tuple(found), total=total)
+    try:
+        return await dependencies.page(query, one.capability_id)
+    except BadCursor as error:
+        raise QueryFailed("invalid", str(error)) from error
 
 
 async def _of_scope(query: _OfPrincipal, reference: str, resolve: Resolve) -> CapabilityRecord:

@@ -254,7 +254,11 @@ SELECT *
 FROM capability
 WHERE org = $1 AND project = $2 AND (listed OR $3)
     AND (visibility <> 'private' OR $4::text IS NULL OR owner = $4)
-ORDER BY usage_count DESC, name COLLATE "C"
+    AND (
+        $7::bigint IS NULL
+        OR (-usage_count, name COLLATE "C", record_id) > ($7, $8::text, $9::uuid)
+    )
+ORDER BY usage_count DESC, name COLLATE "C", record_id
 LIMIT $5 OFFSET $6
 
 -- name: count-capabilities

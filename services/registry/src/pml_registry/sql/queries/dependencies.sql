@@ -45,7 +45,12 @@ FROM (
         AND (($4 AND from_capability_id = $3) OR ($5 AND to_capability_id = $3))
 ) AS named
 WHERE from_name IS NOT NULL AND to_name IS NOT NULL
-ORDER BY confidence_score DESC, from_capability_id, to_capability_id, edge_type
+    AND (
+        $9::double precision IS NULL
+        OR (-confidence_score, from_capability_id, to_capability_id, edge_type COLLATE "C")
+        > ($9, $10::uuid, $11::uuid, $12::text)
+    )
+ORDER BY confidence_score DESC, from_capability_id, to_capability_id, edge_type COLLATE "C"
 LIMIT $7 OFFSET $8
 
 -- name: total-dependencies

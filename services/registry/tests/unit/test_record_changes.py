@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pml_common.contracts.cursors import BadCursor
 from pml_common.contracts.dns import (
     LabelRecord,
     Rename,
@@ -19,7 +20,6 @@ from pml_common.contracts.dns import (
 from pml_common.contracts.references import Latest, Number, Tag
 from pml_registry.domain.cursors import (
     After,
-    BadCursor,
     decode_after,
     decode_sequence,
     encode_after,

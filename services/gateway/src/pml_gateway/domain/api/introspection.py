@@ -85,8 +85,9 @@ class AskStats(Request):
 
     def usage(self, scope: Scope) -> ListToolUsage:
         """Build the query for the calls."""
-        page = {"limit": self.limit, "offset": self.offset}
-        return ListToolUsage(scope=scope, server_id=self.server, **page)
+        return ListToolUsage(
+            scope=scope, server_id=self.server, limit=self.limit, offset=self.offset
+        )
 
     def feedback(self, scope: Scope) -> ListFeedback:
         """Build the query for the opinions."""

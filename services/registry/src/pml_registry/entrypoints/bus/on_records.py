@@ -2,6 +2,7 @@
 
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.capability import Usage
+from pml_common.contracts.cursors import BadCursor
 from pml_common.contracts.dns import (
     ChangedRecord,
     ChangeRecord,
@@ -20,7 +21,6 @@ from pml_registry.application.record_service import RecordService
 from pml_registry.application.resolution import Resolution
 from pml_registry.application.version_checks import VersionChecks
 from pml_registry.domain.cursors import (
-    BadCursor,
     decode_after,
     decode_sequence,
     encode_after,

@@ -58,7 +58,11 @@ async def test_traces_come_from_the_learner() -> None:
     async with world() as w:
         new = workflow()
         for path in (f"/api/traces/{new.workflow_id}", f"/api/workflows/{new.workflow_id}/trace"):
-            assert (await w.http.get(path)).json() == {"traces": [], "total": 0}
+            assert (await w.http.get(path)).json() == {
+                "traces": [],
+                "total": 0,
+                "next_cursor": None,
+            }
 
 
 async def test_discovery_comes_from_the_registry() -> None:

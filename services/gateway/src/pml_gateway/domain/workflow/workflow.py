@@ -72,8 +72,6 @@ def advance(workflow: Workflow, workflow_event: WorkflowEvent, rules: Rules) -> 
             return _park(workflow, workflow_event, rules)
         case "requested" | "running", GivenUp() if ends(workflow, workflow_event):
             return _fail(workflow, given_up(workflow, workflow_event), workflow_event.at)
-        case "running", Due() if workflow.requested.direct_tool is not None:
-            return _end_lost_call(workflow, workflow_event)
         case _, Due() if workflow.due_at is not None and workflow.due_at <= workflow_event.at:
             return _handle_timeout(workflow, workflow_event, rules)
         case _:
@@ -235,10 +233,12 @@ def _cancel(workflow: Workflow, event: Cancelled, rules: Rules) -> Step:
 
 
 def _handle_timeout(workflow: Workflow, due: Due, rules: Rules) -> Step:
-    """End expired approvals and abandoned workflows; publish again, under the same ids and at
-    growing intervals, the command of a workflow that makes no progress. A command that is still
-    held for an executor is not: a second one would take the run from the first."""
+    """End expired approvals, abandoned workflows and lost direct calls; publish again, under the
+    same ids and at growing intervals, the command of a workflow that makes no progress. A command
+    that is still held for an executor is not: a second one would take the run from the first."""
     approval, at = workflow.approval, due.at
+    if workflow.requested.direct_tool is not None:
+        return _fail(workflow, lost_call(workflow), at)
     if workflow.state == "awaiting_approval" and approval is not None:
         decided, message = _record_decision(workflow, approval, "expired", CLOCK, at)
         error, parked = failures.expired(), workflow.parked
@@ -259,12 +259,6 @@ def _handle_timeout(workflow: Workflow, due: Due, rules: Rules) -> Step:
         after, effects = _dispatch(workflow, run, due, rules)
         return replace(after, due_at=min(latest, max(next_due, after.due_at or at))), effects
     return replace(workflow, due_at=next_due), (workflow.requested,)
-
-
-def _end_lost_call(workflow: Workflow, due: Due) -> Step:
-    if workflow.due_at is None or due.at < workflow.due_at:
-        return workflow, ()
-    return _fail(workflow, lost_call(workflow), due.at)
 
 
 def _grant_and_run(

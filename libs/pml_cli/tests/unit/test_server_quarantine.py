@@ -82,7 +82,9 @@ def test_tools_in_quarantine_are_listed_with_their_server(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     held = {"server": "fs", "name": "read", "changed": ["description", "input schema"]}
-    server = {"name": "fs", "state": "ready", "tools": 2, "quarantined": [held]}
+    server = {"name": "fs", "state": "ready", "tools": 2, "prefixed": False, "quarantined": [held]}
     gateway.answers["GET /api/servers"] = (200, {"servers": [server]})
     assert pml(monkeypatch, "servers", "list") == 0
-    assert "read: quarantined, changed description, input schema" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "read: quarantined, changed description, input schema" in shown
+    assert "tools have their own names" in shown

@@ -1,7 +1,7 @@
 """Calls that arrive before their MCP server has listed its tools, as after a restart."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -206,6 +206,9 @@ class Late:
         self.waits += 1
         self.listed = (READ,) if tool == "fs_read" else ()
         return True
+
+    def bare_servers(self) -> Set[str]:
+        return set()
 
     def withheld(self, tool: str) -> str | None:
         return None

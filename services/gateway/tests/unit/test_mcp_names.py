@@ -9,6 +9,7 @@ from pml_gateway.domain.api.mcp_names import (
     MAX_NAME,
     how_to_call_capability,
     how_to_call_tool,
+    kept_prefixes,
     listed_names,
 )
 
@@ -77,6 +78,41 @@ def test_no_name_passes_to_another_tool_when_others_come(old: set[str], new: set
     after = {name: tool_id for tool_id, name in listed_names(old | new).items()}
     for name in before.keys() & after.keys():
         assert before[name] == after[name]
+
+
+def test_tools_of_a_bare_server_have_their_own_names() -> None:
+    ids = ["fs:read", "jobs:run.all", "jobs:run"]
+    assert listed_names(ids, (), ["jobs"]) == {
+        "fs:read": "fs_read",
+        "jobs:run.all": "run_all",
+        "jobs:run": "run",
+    }
+    assert kept_prefixes(ids, ["jobs"]) == {}
+
+
+def test_an_own_name_that_another_tool_could_have_is_not_used() -> None:
+    ids = ["a:read", "b:read", "b:fs_read", "b:x", "fs:read", f"b:{'y' * 65}", "b:cap_z", "b:pml_z"]
+    names = listed_names(ids, ["x"], ["a", "b"])
+    assert (names["a:read"], names["b:read"]) == ("a_read", "b_read")
+    assert (names["b:fs_read"], names["fs:read"]) == ("b_fs_read", "fs_read")
+    assert (names["b:x"], names["b:cap_z"], names["b:pml_z"]) == ("b_x", "b_cap_z", "b_pml_z")
+    kept = kept_prefixes(ids, ["a", "b"])
+    assert kept.keys() == {*ids} - {"fs:read", "b:x"}
+    assert kept["b:read"] == "b_read"
+
+
+@given(IDS, IDS, st.sets(SIMILAR))
+def test_names_with_bare_servers_are_unique_and_pass_to_no_third_tool(
+    old: set[str], new: set[str], bare: set[str]
+) -> None:
+    names = listed_names(old | new, (), bare)
+    assert names.keys() == old | new
+    assert len(set(names.values())) == len(names)
+    assert all(VALID.fullmatch(name) for name in names.values())
+    before = {name: tool_id for tool_id, name in listed_names(old, (), bare).items()}
+    after = {name: tool_id for tool_id, name in names.items()}
+    for name in before.keys() & after.keys():
+        assert after[name] == before[name] or after[name] not in old
 
 
 def test_names_of_programs_are_explained() -> None:

@@ -1,5 +1,7 @@
 """Names and URIs under which our clients see what MCP servers offer."""
 
+from dataclasses import replace
+
 import pytest
 
 from pml_common.contracts.decision import Policy, PolicyRule
@@ -99,6 +101,14 @@ def test_prompts_are_named_like_tools_and_keep_their_titles() -> None:
     assert OFFERED.prompt("fs_greet") == OFFERED.prompt("fs:greet") == ("fs", "greet")
     with pytest.raises(NotFound, match="did you mean fs_greet"):
         OFFERED.prompt("fs_greed")
+
+
+def test_prompts_of_a_bare_server_have_their_own_names() -> None:
+    bare = {"fs": replace(OFFERS["fs"], prefixed=False), "a b": OFFERS["a b"]}
+    asks = Policy(rules=(PolicyRule(pattern="fs:resources/file:*", verdict="ask"),))
+    for offered in (Offered(bare, fits), Offered(permitted(bare, asks), fits)):
+        assert offered.prompt("greet") == offered.prompt("fs:greet") == ("fs", "greet")
+        assert offered.prompt("a_b_say_it") == ("a b", "say it")
 
 
 def test_a_policy_hides_what_it_does_not_allow_at_once() -> None:

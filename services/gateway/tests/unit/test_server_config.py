@@ -228,6 +228,20 @@ def test_a_time_limit_that_is_none_is_refused(given: object) -> None:
     assert fault.startswith("mcpServers.s.timeout: ")
 
 
+@pytest.mark.parametrize(("given", "prefix"), [(True, True), (False, False), ("", False)])
+def test_an_entry_says_whether_its_tools_are_listed_with_its_name(
+    given: object, prefix: bool
+) -> None:
+    assert _servers(_file(s={"command": "x", "prefix": given}))["s"].prefix is prefix
+    assert _servers(_file(s={"command": "x"}))["s"].prefix is True
+
+
+def test_a_prefix_of_another_kind_is_refused() -> None:
+    (fault,) = _faults(_file(s={"command": "x", "prefix": "my"}))
+    assert fault.startswith("mcpServers.s.prefix: ")
+    assert "must be true, or false" in fault
+
+
 def test_secrets_stay_out_of_what_is_printed() -> None:
     server = _servers(_file(s={"url": "http://y", "headers": {"K": "hush"}}))["s"]
     assert "hush" not in repr(server)

@@ -122,3 +122,7 @@ def test_servers_that_told_no_tools_are_named_with_the_reason() -> None:
     assert absent_servers(program, servers, now) == told
     assert absent_server_of("git_log", servers, now) == told["git"]
     assert absent_server_of("web_get", servers, now) is None
+    bare = {"odd": replace(odd, prefixed=False), "git": replace(COMING, prefixed=False)}
+    assert absent_server_of("log", FakeServers(stands=bare), now) == told["git"]
+    assert absent_server_of("odd_a", FakeServers(stands=bare), now) == told["odd"]
+    assert absent_server_of("log", FakeServers(stands={"odd": bare["odd"]}), now) is None

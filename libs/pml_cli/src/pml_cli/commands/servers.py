@@ -26,6 +26,7 @@ def list_servers(client: Client, out: Output) -> None:
             for held in cast(list[Json], one.get("quarantined") or [])
         ]
         remarks += [f"{one['excluded']} tools left out by its entry"] if one.get("excluded") else []
+        remarks += ["tools have their own names"] if one.get("prefixed") is False else []
         hints = "trusted" if one.get("hints_trusted") else "not trusted"
         texts = (str(one["name"]), str(one["state"]), str(one["tools"]), hints, "; ".join(remarks))
         table.add_row(*map(escape, texts))

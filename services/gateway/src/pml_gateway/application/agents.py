@@ -1,6 +1,6 @@
 """Operations that REST and MCP offer to agents alike."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -25,6 +25,7 @@ from pml_gateway.application.execute import Execution
 from pml_gateway.application.results import Results
 from pml_gateway.application.server_listings import (
     absent_server_of,
+    bare_servers,
     wait_until_announced,
     wait_until_listed,
 )
@@ -165,12 +166,17 @@ class Agents(AgentApi, AllowedTools):
                 return await self.execute(scope, principal, request, side)
 
     @override
+    def bare_servers(self) -> Set[str]:
+        return bare_servers(self.tools)
+
+    @override
     async def until_listed(self, tool: str, within_s: float) -> bool:
         return await wait_until_listed(tool, self.tools, within_s)
 
     @override
     def withheld(self, tool: str) -> str | None:
-        return self.tools.withheld(tool)
+        named = (tool, *(f"{server}:{tool}" for server in sorted(self.bare_servers())))
+        return next((why for one in named if (why := self.tools.withheld(one)) is not None), None)
 
     @override
     def absent_server_of(self, tool: str) -> str | None:

@@ -1,7 +1,7 @@
 """Waits for MCP servers that have not listed their tools since this process began."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from datetime import datetime
 from typing import Final
 
@@ -43,7 +43,9 @@ async def wait_until_listed(tool: str, tools: ToolServers, within_s: float) -> b
     unlisted = [
         name
         for name, server in tools.status().items()
-        if server.state != "ready" and not server.tools and may_be_of(tool, name)
+        if server.state != "ready"
+        and not server.tools
+        and (may_be_of(tool, name) or not server.prefixed)
     ]
     await asyncio.gather(*(tools.reach(name, min(within_s, MAX_WAIT_S)) for name in unlisted))
     return bool(unlisted)
@@ -84,11 +86,22 @@ def absent_servers(program: str, tools: ToolServers, now: datetime) -> Mapping[s
 
 def absent_server_of(tool: str, tools: ToolServers, now: datetime) -> str | None:
     """Explain why the server that a tool of this name may belong to has listed no tools; None
-    where there is no such server."""
-    for name, server in tools.status().items():
-        if not server.tools and may_be_of(tool, name):
-            return why_absent(name, server, now)
+    where there is no such server. Any may belong to one whose tools have their own names, while
+    it is not connected."""
+    known = tools.status()
+    absent = [name for name, server in known.items() if not server.tools]
+    for name in absent:
+        if may_be_of(tool, name):
+            return why_absent(name, known[name], now)
+    for name in absent:
+        if not known[name].prefixed and known[name].state != "ready":
+            return why_absent(name, known[name], now)
     return None
+
+
+def bare_servers(tools: ToolServers) -> Set[str]:
+    """Return the servers whose tools are listed under their own names."""
+    return {name for name, server in tools.status().items() if not server.prefixed}
 
 
 def why_absent(name: str, server: ServerStatus, now: datetime) -> str:

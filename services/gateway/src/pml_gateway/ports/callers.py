@@ -1,6 +1,6 @@
 """Callers: who they are, what they may list, and their sessions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal, Protocol
 from uuid import UUID
@@ -52,6 +52,10 @@ class AllowedTools(Protocol):
 
     async def list_tools(self, scope: Scope) -> Sequence[ToolDefinition]:
         """Return the tools that the scope's policy does not deny. Raises Unavailable."""
+        ...
+
+    def bare_servers(self) -> Set[str]:
+        """Return the servers whose tools are listed under their own names."""
         ...
 
     async def until_listed(self, tool: str, within_s: float) -> bool:

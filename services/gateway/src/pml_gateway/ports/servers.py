@@ -26,7 +26,7 @@ class ServerStatus:
     another; `excluded` counts the tools that the configuration leaves out. Once connected,
     `protocol` is the agreed version of MCP, and `version` the server's own. A server that
     `needs_login` is not tried again before one. `declares` has its capabilities, as
-    `tools`.
+    `tools`. Unless `prefixed`, its tools are listed under their own names.
     """
 
     state: ServerState
@@ -48,6 +48,7 @@ class ServerStatus:
     version: str | None = None
     needs_login: bool = False
     declares: tuple[str, ...] = ()
+    prefixed: bool = True
 
 
 class ToolCaller(Protocol):

@@ -1,7 +1,7 @@
 """PML's MCP endpoint served over HTTP, in front of a stub of the agent API."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -102,6 +102,9 @@ class StubAgent:
 
     async def until_listed(self, tool: str, within_s: float) -> bool:
         return False
+
+    def bare_servers(self) -> Set[str]:
+        return set()
 
     def withheld(self, tool: str) -> str | None:
         return None

@@ -40,6 +40,10 @@ async def test_a_reload_changes_only_what_changed(harness: ServerHarness) -> Non
         assert left_out.status == "refused"
         assert harness.lines() == []
 
-        changed = await pool.apply([ServerEntry("kept", "kept", read), *entries[1:]])
+        bare = read.model_copy(update={"prefix": False})
+        changed = await pool.apply([ServerEntry("kept", "kept", bare), *entries[1:]])
         assert (changed.changed, changed.unchanged) == (("kept",), ("added",))
         await eventually(lambda: pool.status()["kept"].excluded > 1, within=20.0)
+        assert [pool.status()[name].prefixed for name in ("kept", "added")] == [False, True]
+        assert [pool.offers()[name].prefixed for name in ("kept", "added")] == [False, True]
+        await eventually(lambda: told.listings[-1] == ("kept", {"echo"}))

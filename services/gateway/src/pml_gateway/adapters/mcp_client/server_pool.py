@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
@@ -198,7 +199,10 @@ class ServerPool(ToolServers, OfferingServers):
 
     @override
     def offers(self) -> Mapping[str, Offers]:
-        return {name: server.offers for name, server in self._servers.items()}
+        return {
+            name: replace(server.offers, prefixed=server.config.prefix)
+            for name, server in self._servers.items()
+        }
 
     @override
     def shown(self, tool_id: str) -> JsonObject:

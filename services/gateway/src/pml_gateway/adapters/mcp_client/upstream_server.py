@@ -138,6 +138,7 @@ class UpstreamServer:
             version=None if last is None else last.server_version,
             declares=() if last is None else last.declares,
             needs_login=self._availability.parked,
+            prefixed=self._server.prefix,
         )
 
     def start(self) -> None:

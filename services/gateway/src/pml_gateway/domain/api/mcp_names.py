@@ -10,20 +10,28 @@ from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.display_names import MAX_MCP_NAME, MCP_PREFIX
 
 MAX_NAME = MAX_MCP_NAME
+OWN_PREFIX = "pml_"
+"""Begins the names of PML's own tools."""
+
 _MOST_NAMED = 3
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
 _HASH_DIGITS = (0, 8, 16, 32)
 """Digits of the id's hash in a name, by level: level 0 is the plain name."""
 
 
-def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> dict[str, str]:
+def listed_names(
+    tool_ids: Collection[str], reserved: Collection[str] = (), bare: Collection[str] = ()
+) -> dict[str, str]:
     """Map each tool id to its listed name (`fs:read` → `fs_read`), unique and not in `reserved`.
+    Those of the `bare` servers have their own names (`read`) where nothing else can have these.
 
     If several ids map to one name, or it is too long or could be a capability's, each of them gets
     digits of its own hash. So the order of the ids does not matter, and a name never passes from
     one tool to another because a third one was added or removed.
     """
-    digits = dict.fromkeys(tool_ids, 0)
+    own = _own_names(tool_ids, reserved, bare)
+    digits = dict.fromkeys((tool_id for tool_id in tool_ids if tool_id not in own), 0)
+    reserved = {*reserved, *own.values()}
     names: dict[str, str] = {}
     while True:
         names = {tool_id: _name(tool_id, _HASH_DIGITS[level]) for tool_id, level in digits.items()}
@@ -37,9 +45,20 @@ def listed_names(tool_ids: Collection[str], reserved: Collection[str] = ()) -> d
             or (not digits[tool_id] and name.startswith(MCP_PREFIX))
         ]
         if not unfit:
-            return names
+            return {**names, **own}
         for tool_id in unfit:
             digits[tool_id] += 1
+
+
+def kept_prefixes(tool_ids: Collection[str], bare: Collection[str]) -> Mapping[str, str]:
+    """Return the listed names of those tools of the `bare` servers that are not listed under their
+    own names, by id."""
+    own = _own_names(tool_ids, (), bare)
+    return {
+        tool_id: name
+        for tool_id, name in listed_names(tool_ids, (), bare).items()
+        if tool_id not in own and tool_id.partition(":")[0] in bare
+    }
 
 
 def may_be_of(name: str, server: str) -> bool:
@@ -69,6 +88,30 @@ def how_to_call_tool(name: str, listed: Mapping[str, str]) -> str | None:
         for tool_id in sorted(found)[:_MOST_NAMED]
     )
     return f"no tool {name!r}: call {ways}"
+
+
+def _own_names(
+    tool_ids: Collection[str], reserved: Collection[str], bare: Collection[str]
+) -> Mapping[str, str]:
+    """Return the names without their servers, by id, of those tools that can have them: no tool
+    would have one with its server or from another bare server, and none looks like PML's own."""
+    if not bare:
+        return {}
+    own: dict[str, str] = {}
+    for tool_id in tool_ids:
+        server, _, name = tool_id.partition(":")
+        if server in bare:
+            own[tool_id] = _name(name, 0)
+    holders = Counter(own.values())
+    taken = {*reserved, *(_name(tool_id, 0) for tool_id in tool_ids)}
+    return {
+        tool_id: name
+        for tool_id, name in own.items()
+        if holders[name] == 1
+        and name not in taken
+        and len(name) <= MAX_NAME
+        and not name.startswith((MCP_PREFIX, OWN_PREFIX))
+    }
 
 
 def _name(tool_id: str, digits: int) -> str:

@@ -38,7 +38,9 @@ class Offered:
         self._uris = Counter(_values(offers, "resources", _URI))
         self._templates = Counter(_values(offers, "templates", _TEMPLATE))
         ids = {f"{server}:{name}": (server, name) for server, name in _prompts(offers)}
-        self._named = {name: ids[prompt] for prompt, name in listed_names(ids).items()}
+        bare = {server for server, offered in offers.items() if not offered.prefixed}
+        names = listed_names(ids, (), bare)
+        self._named = {name: ids[prompt] for prompt, name in names.items()}
         self._ids = ids
 
     def resources(self) -> list[JsonObject]:
@@ -162,6 +164,7 @@ def permitted(offers: Mapping[str, Offers], policy: Policy) -> Mapping[str, Offe
             kept(server, "resources", _URI, offered.resources),
             kept(server, "resources", _TEMPLATE, offered.templates),
             kept(server, "prompts", "name", offered.prompts),
+            offered.prefixed,
         )
         for server, offered in offers.items()
     }

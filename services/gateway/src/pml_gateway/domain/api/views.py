@@ -140,7 +140,8 @@ class ServerView(Contract):
     `title` is its name in the configuration, where that is another than `name`; `excluded` counts
     the tools that the configuration leaves out; `protocol` is the agreed version of MCP, `version`
     the server's own. One that `needs_login` is not tried again before one. `declares` has its
-    capabilities, as `tools` and `resources`."""
+    capabilities, as `tools` and `resources`. Unless `prefixed`, its tools are listed under
+    their own names where that is possible."""
 
     name: str
     title: str | None = None
@@ -162,6 +163,7 @@ class ServerView(Contract):
     version: str | None = None
     needs_login: bool = False
     declares: tuple[str, ...] = ()
+    prefixed: bool = True
     quarantined: tuple[QuarantinedTool, ...] = ()
 
 

@@ -9,11 +9,13 @@ from pml_common.contracts.tool import JsonObject
 
 @dataclass(frozen=True)
 class Offers:
-    """One server's, as MCP lists them."""
+    """One server's, as MCP lists them. Unless `prefixed`, prompts are listed under their own
+    names."""
 
     resources: tuple[JsonObject, ...] = ()
     templates: tuple[JsonObject, ...] = ()
     prompts: tuple[JsonObject, ...] = ()
+    prefixed: bool = True
 
 
 def distinct(

@@ -73,6 +73,15 @@ def _trust(given: object) -> object:
     return None if isinstance(given, bool) else given
 
 
+def _prefix(given: object) -> object:
+    """Return whether tools are listed under their server's name; an empty text says no."""
+    if isinstance(given, bool):
+        return given
+    if given == "":
+        return False
+    raise ValueError('must be true, or false (or "") for names without that of the server')
+
+
 def _transport(given: object) -> object:
     """Return the name of an HTTP transport: clients write Streamable HTTP in several ways."""
     plain = given.lower().replace("-", "").replace("_", "") if isinstance(given, str) else given
@@ -133,6 +142,9 @@ class _Entry(BaseModel):
 
     timeout: Annotated[float | None, BeforeValidator(_seconds), Field(gt=0)] = None
     """Seconds that a call may take once it is sent; None: as long as its caller waits."""
+
+    prefix: Annotated[bool, BeforeValidator(_prefix)] = True
+    """Whether its tools and prompts are listed as `<server>_<name>`."""
 
     tools: Annotated[ToolLists, BeforeValidator(as_tool_lists)] = ToolLists()
     include_tools: tuple[str, ...] | None = Field(

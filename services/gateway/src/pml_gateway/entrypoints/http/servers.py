@@ -1,12 +1,15 @@
 """GET /api/servers, POST /api/servers/reload; GET /api/servers/{server}/quarantine,
 POST /api/servers/{server}/accept."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from pml_gateway.application.quarantine import Acceptance
+from pml_gateway.application.server_listings import bare_servers
+from pml_gateway.domain.api.mcp_names import kept_prefixes
 from pml_gateway.domain.api.request import Request
 from pml_gateway.domain.api.views import (
     FaultyServer,
@@ -47,6 +50,9 @@ def server_routes(
     async def list_servers(_: Annotated[Caller, Depends(caller_of)]) -> ServerList:
         """List the configured servers with the state of their connections and their tools in
         quarantine."""
+        states = servers.status()
+        listed = [each.tool_id for tools in servers.list_tools().values() for each in tools]
+        prefixed = kept_prefixes(listed, bare_servers(servers))
         views = [
             ServerView(
                 name=name,
@@ -56,7 +62,8 @@ def server_routes(
                 tools=status.tools,
                 since=status.since,
                 hints_trusted=status.hints_trusted,
-                warnings=status.warnings,
+                warnings=(*status.warnings, *_renamed(name, prefixed)),
+                prefixed=status.prefixed,
                 announced=status.announced,
                 circuit=status.circuit,
                 circuit_fault=status.circuit_fault,
@@ -71,7 +78,7 @@ def server_routes(
                 declares=status.declares,
                 quarantined=acceptance.quarantine.reports(name),
             )
-            for name, status in sorted(servers.status().items())
+            for name, status in sorted(states.items())
         ]
         return ServerList(servers=tuple(views), file_fault=configured.fault)
 
@@ -116,3 +123,12 @@ def server_routes(
         return quarantine_of(server, acceptance.held(server).values())
 
     return router
+
+
+def _renamed(server: str, prefixed: Mapping[str, str]) -> list[str]:
+    """Explain which tools of a server are not listed under their own names."""
+    return [
+        f"{tool_id} is listed as {name}: its own name is another tool's, PML's or too long"
+        for tool_id, name in sorted(prefixed.items())
+        if tool_id.partition(":")[0] == server
+    ]

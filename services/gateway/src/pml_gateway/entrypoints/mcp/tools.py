@@ -101,7 +101,7 @@ class McpTools:
         known = await self._allowed.list_tools(caller.scope)
         listed = known if has_upstream_tools(mode, known) else ()
         tools = {tool.tool_id: tool for tool in listed}
-        names = _names_of(tools)
+        names = self._names_of(tools)
         upstream = (
             Tool.model_validate(listing_of(tools[tool_id], names[tool_id], self._shown(tool_id)))
             for tool_id in sorted(tools)
@@ -162,7 +162,7 @@ class McpTools:
         if name == PML_EXECUTE.name or name in OLD_TOOLS:
             return execute_result(answer)
         tools = {tool.tool_id: tool for tool in await self._allowed.list_tools(caller.scope)}
-        names = {listed: tool_id for tool_id, listed in _names_of(tools).items()}
+        names = {listed: tool_id for tool_id, listed in self._names_of(tools).items()}
         tool = tools.get(names.get(name, name))
         if tool is not None:
             return tool_call_result(tool, answer)
@@ -172,7 +172,7 @@ class McpTools:
         tools = {tool.tool_id: tool for tool in await self._allowed.list_tools(caller.scope)}
         if name in tools:
             return tools[name]
-        listed = {listed: tool_id for tool_id, listed in _names_of(tools).items()}
+        listed = {listed: tool_id for tool_id, listed in self._names_of(tools).items()}
         if name in listed:
             return tools[listed[name]]
         if not waited and await self._allowed.until_listed(name, self._timeout_s):
@@ -183,12 +183,16 @@ class McpTools:
             raise Unavailable(f"no tool {name!r} is known: {why}")
         raise MCPError(INVALID_PARAMS, await self._unknown(caller, name, tools))
 
+    def _names_of(self, tool_ids: Iterable[str]) -> dict[str, str]:
+        """Return the listed name of each tool id."""
+        return _names_of_set(frozenset(tool_ids), frozenset(self._allowed.bare_servers()))
+
     async def _unknown(self, caller: Caller, name: str, tools: Mapping[str, ToolDefinition]) -> str:
         """Explain that no tool has this name, and how what has it is called."""
         with suppress(Conflict, QueryFailed, Unavailable, Retryable):
             if await self._allowed.is_capability(caller, name):
                 return how_to_call_capability(name)
-        listed = _names_of(tools)
+        listed = self._names_of(tools)
         similar = did_you_mean(name, [*META_TOOLS, *listed.values(), *tools])
         return how_to_call_tool(name, listed) or f"no tool {name!r}{similar}"
 
@@ -202,11 +206,6 @@ def _without_result(answer: JsonObject) -> Exception:
             return InputAsked(answer)
 
 
-def _names_of(tool_ids: Iterable[str]) -> dict[str, str]:
-    """Return the listed name of each tool id."""
-    return _names_of_set(frozenset(tool_ids))
-
-
 @lru_cache(maxsize=256)
-def _names_of_set(tool_ids: frozenset[str]) -> dict[str, str]:
-    return listed_names(tool_ids, reserved={*META_TOOLS, *OLD_TOOLS})
+def _names_of_set(tool_ids: frozenset[str], bare: frozenset[str]) -> dict[str, str]:
+    return listed_names(tool_ids, {*META_TOOLS, *OLD_TOOLS}, bare)

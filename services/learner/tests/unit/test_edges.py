@@ -1,52 +1,83 @@
-"""Edges from the times of calls: sequences and parallel calls; and calls between capabilities."""
+"""Relations that runs show: from callers to what they called, and by time between that."""
 
-from uuid import uuid4
+import random
+from collections import Counter
+from collections.abc import Sequence
+from uuid import UUID, uuid4
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_common.contracts import ids
-from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.learner import EdgesObserved
+from pml_common.contracts.executor import NestedRun, RunFinished
+from pml_common.contracts.learner import COHORTS, EdgesObserved
 from pml_common.contracts.trace import TaskResult
+from pml_learner.adapters.memory_traces import MemoryTraceStore
 from pml_learner.domain.batch import messages_of
-from pml_learner.domain.edges import observed_edges
+from pml_learner.domain.edge_messages import cohort_of
+from pml_learner.domain.edges import relations_of
 from pml_learner.domain.lesson import Experience, learn
-from pml_learner.domain.nested_runs import observed_calls
 from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from services.learner.tests.support.builders import (
     CODE_HASH,
+    ELSEWHERE,
     SCOPE,
     finished_run,
     nested_run,
     tool_call,
 )
 
-CALLS = st.lists(
+B, C = "bb" * 32, "cc" * 32
+LETTERS = {ids.capability_id(SCOPE, code): code[0].upper() for code in (CODE_HASH, B, C)}
+"""Capabilities by the first letter of their code hash: the run's own is A."""
+
+TIMES = st.lists(
     st.tuples(st.sampled_from(["a:a", "b:b", "c:c"]), st.integers(0, 30), st.integers(0, 10)),
     max_size=12,
-).map(lambda triples: [tool_call(tool, start, start + length) for tool, start, length in triples])
+)
 
 
-def _edges(*calls: TaskResult) -> dict[tuple[str, str], int]:
-    return {(edge.from_tool, edge.to_tool): edge.count for edge in observed_edges(calls)}
+def _name(node: str | UUID) -> str:
+    return LETTERS[node] if isinstance(node, UUID) else node
 
 
-def test_no_calls_show_no_edges() -> None:
-    assert _edges() == {}
+def _shown(run: RunFinished) -> set[tuple[str, str]]:
+    """The sequences that a run shows."""
+    return {
+        (_name(each.from_), _name(each.to)) for each in relations_of(run) if each.type == "sequence"
+    }
+
+
+def _contained(run: RunFinished) -> set[tuple[str, str]]:
+    """The calls that a run shows."""
+    return {
+        (_name(each.from_), _name(each.to)) for each in relations_of(run) if each.type == "contains"
+    }
+
+
+def _edges(*calls: TaskResult) -> set[tuple[str, str]]:
+    return _shown(finished_run(calls=calls))
+
+
+def _call(code: str, start: float, end: float, parent: UUID) -> NestedRun:
+    """A call of a capability between two times."""
+    call = nested_run(parent, code, f"n{start}", started_at=start)
+    return call.model_copy(update={"duration_ms": end - start})
+
+
+def test_no_calls_show_no_relations() -> None:
+    assert relations_of(finished_run()) == frozenset()
 
 
 def test_each_call_leads_to_the_next_and_not_to_the_one_after() -> None:
     assert _edges(
         tool_call("fs:stat", 0, 5), tool_call("fs:create", 5, 8), tool_call("fs:write", 9, 12)
-    ) == {
-        ("fs:stat", "fs:create"): 1,
-        ("fs:create", "fs:write"): 1,
-    }
+    ) == {("fs:stat", "fs:create"), ("fs:create", "fs:write")}
 
 
 def test_overlapping_calls_are_parallel() -> None:
-    assert _edges(tool_call("fs:read", 0, 5), tool_call("http:get", 4, 9)) == {}
+    assert _edges(tool_call("fs:read", 0, 5), tool_call("http:get", 4, 9)) == set()
 
 
 def test_calls_around_a_parallel_part_are_connected_to_all_of_it() -> None:
@@ -56,16 +87,11 @@ def test_calls_around_a_parallel_part_are_connected_to_all_of_it() -> None:
         tool_call("http:get", 4, 6),
         tool_call("json:parse", 10, 11),
     ) == {
-        ("fs:list", "fs:read"): 1,
-        ("fs:list", "http:get"): 1,
-        ("fs:read", "json:parse"): 1,
-        ("http:get", "json:parse"): 1,
+        ("fs:list", "fs:read"),
+        ("fs:list", "http:get"),
+        ("fs:read", "json:parse"),
+        ("http:get", "json:parse"),
     }
-
-
-def test_repeated_pairs_are_counted() -> None:
-    calls = [tool_call(tool, at, at + 1) for at, tool in enumerate(["a:x", "b:y"] * 3)]
-    assert _edges(*calls) == {("a:x", "b:y"): 3, ("b:y", "a:x"): 2}
 
 
 def test_a_tool_has_no_edge_to_itself_but_separates_others() -> None:
@@ -74,85 +100,201 @@ def test_a_tool_has_no_edge_to_itself_but_separates_others() -> None:
         tool_call("b:y", 1, 2),
         tool_call("b:y", 2, 3),
         tool_call("c:z", 3, 4),
-    ) == {
-        ("a:x", "b:y"): 1,
-        ("b:y", "c:z"): 1,
-    }
+    ) == {("a:x", "b:y"), ("b:y", "c:z")}
 
 
-def test_calls_with_equal_times_keep_their_start_order() -> None:
-    assert _edges(tool_call("a:x", 7, 7), tool_call("b:y", 7, 7)) == {("a:x", "b:y"): 1}
+def test_calls_that_begin_at_the_same_time_are_parallel() -> None:
+    assert _edges(tool_call("a:x", 7, 7), tool_call("b:y", 7, 7), tool_call("c:z", 7, 9)) == set()
 
 
-def test_the_order_of_the_input_does_not_matter() -> None:
-    assert _edges(tool_call("b:y", 5, 6), tool_call("a:x", 0, 1)) == {("a:x", "b:y"): 1}
+def test_a_clock_set_back_makes_a_call_of_no_duration() -> None:
+    assert _edges(tool_call("a:x", 7, 3), tool_call("b:y", 8, 9)) == {("a:x", "b:y")}
 
 
-@given(CALLS)
-def test_edges_are_exactly_the_orderings_with_nothing_between(calls: list[TaskResult]) -> None:
-    in_order = sorted(calls, key=lambda known: known.started_at)
+@given(TIMES)
+def test_sequences_are_exactly_the_orderings_with_nothing_between(
+    times: list[tuple[str, int, int]],
+) -> None:
+    calls = [(tool, start, start + length) for tool, start, length in times]
     before = {
         (i, j)
-        for i, first in enumerate(in_order)
-        for j, second in enumerate(in_order)
-        if i < j and first.started_at + first.duration_ms <= second.started_at
+        for i, (_, start, end) in enumerate(calls)
+        for j, (_, later, _) in enumerate(calls)
+        if end <= later and start < later
     }
     covers = {
         (i, j)
         for i, j in before
-        if not any((i, k) in before and (k, j) in before for k in range(len(in_order)))
+        if not any((i, k) in before and (k, j) in before for k in range(len(calls)))
     }
-    expected: dict[tuple[str, str], int] = {}
-    for i, j in covers:
-        pair = (in_order[i].tool, in_order[j].tool)
-        if pair[0] != pair[1]:
-            expected[pair] = expected.get(pair, 0) + 1
-    assert _edges(*calls) == expected
+    expected = {(calls[i][0], calls[j][0]) for i, j in covers}
+    assert _edges(*(tool_call(*each) for each in calls)) == {
+        (one, other) for one, other in expected if one != other
+    }
 
 
-B, C = "bb" * 32, "cc" * 32
-
-
-def _called(*runs: RunFinished) -> list[tuple[str, str, int]]:
-    """The published calls, by the first letter of each code hash."""
-    letters = {ids.capability_id(SCOPE, code): code[0] for code in (CODE_HASH, B, C)}
-    lessons = {run.event_id: [learn(Experience(), run, TdRule())] for run in runs}
-    (observed,) = (
-        each
-        for messages in messages_of(lessons).values()
-        for each in messages
-        if isinstance(each, EdgesObserved)
-    )
-    assert observed.event_id == ids.effect_id(runs[-1].event_id, "edges-observed")
-    return [
-        (letters[call.from_capability_id], letters[call.to_capability_id], call.count)
-        for call in observed.calls
-    ]
-
-
-def _nesting(*, times: int = 1) -> RunFinished:
-    """A run that calls B some times, which calls C each time."""
+@given(TIMES, st.randoms(use_true_random=False))
+def test_parallel_calls_are_in_no_sequence_whatever_the_order_of_the_input(
+    times: list[tuple[str, int, int]], order: random.Random
+) -> None:
+    named = [(f"{tool}{at}", start, length) for at, (tool, start, length) in enumerate(times)]
     run = finished_run()
-    of_b = [nested_run(run.trace_id, B, occurrence=at) for at in range(times)]
-    of_c = [nested_run(each.trace_id, C) for each in of_b]
-    return run.model_copy(update={"nested": (*of_b, *of_c)})
+    calls = [tool_call(name, start, start + length) for name, start, length in named[::2]]
+    codes = {f"{at:02x}" * 32: each for at, each in enumerate(named[1::2])}
+    nested = [
+        _call(code, start, start + length, run.trace_id)
+        for code, (_, start, length) in codes.items()
+    ]
+    spans = {each.tool: (each.started_at, each.duration_ms) for each in calls}
+    spans |= {
+        str(each.capability.capability_id): (each.started_at, each.duration_ms) for each in nested
+    }
+    found = relations_of(run.model_copy(update={"task_results": calls, "nested": nested}))
+    for each in found:
+        if each.type == "sequence":
+            (start, length), (later, _) = spans[str(each.from_)], spans[str(each.to)]
+            assert start + length <= later
+    order.shuffle(calls)
+    order.shuffle(nested)
+    assert relations_of(run.model_copy(update={"task_results": calls, "nested": nested})) == found
 
 
-def test_a_nested_call_is_one_of_its_direct_caller() -> None:
-    assert sorted(_called(_nesting())) == [("a", "b", 1), ("b", "c", 1)]
+def test_a_capability_contains_the_tools_and_capabilities_that_it_calls_itself() -> None:
+    run = finished_run()
+    of_b = _call(B, 10, 20, run.trace_id)
+    of_c = _call(C, 12, 14, of_b.trace_id)
+    calls = [
+        tool_call("fs:stat", 1, 2),
+        tool_call("git:log", 11, 12, parent=of_b.trace_id),
+        tool_call("git:log", 13, 14, parent=of_c.trace_id),
+    ]
+    run = run.model_copy(update={"nested": (of_b, of_c), "task_results": calls})
+    assert _contained(run) == {
+        ("A", "fs:stat"),
+        ("A", "B"),
+        ("B", "git:log"),
+        ("B", "C"),
+        ("C", "git:log"),
+    }
 
 
-def test_calls_are_counted_once_for_each_run() -> None:
-    assert sorted(_called(_nesting(times=3), _nesting())) == [("a", "b", 2), ("b", "c", 2)]
+def test_a_nested_capability_is_one_step_of_its_caller() -> None:
+    run = finished_run()
+    of_b, of_c = _call(B, 10, 20, run.trace_id), _call(C, 20, 30, run.trace_id)
+    calls = [
+        tool_call("fs:stat", 1, 2),
+        tool_call("git:log", 11, 12, parent=of_b.trace_id),
+        tool_call("git:show", 13, 14, parent=of_b.trace_id),
+        tool_call("fs:write", 31, 32, parent=run.trace_id),
+    ]
+    run = run.model_copy(update={"nested": (of_b, of_c), "task_results": calls})
+    assert _shown(run) == {
+        ("fs:stat", "B"),
+        ("git:log", "git:show"),
+        ("B", "C"),
+        ("C", "fs:write"),
+    }
 
 
 def test_calls_of_itself_and_of_an_unknown_caller_are_left_out() -> None:
     run = finished_run()
     own, stray = nested_run(run.trace_id, CODE_HASH), nested_run(uuid4(), B)
-    assert observed_calls(run.model_copy(update={"nested": (own, stray)})) == frozenset()
+    assert relations_of(run.model_copy(update={"nested": (own, stray)})) == frozenset()
 
 
-def test_a_dry_run_shows_no_calls() -> None:
+def _messages(*runs: RunFinished) -> Sequence[EdgesObserved]:
+    lessons = {run.event_id: [learn(Experience(), run, TdRule())] for run in runs}
+    found: list[EdgesObserved] = []
+    for cause, messages in messages_of(lessons).items():
+        for each in messages:
+            if isinstance(each, EdgesObserved):
+                assert each.event_id == ids.effect_id(cause, "edges-observed")
+                found.append(each)
+    return found
+
+
+def _counted(messages: Sequence[EdgesObserved]) -> Counter[tuple[str, str, str]]:
+    """The counts of all relations of messages, each message once, by ends and type."""
+    counts = Counter[tuple[str, str, str]]()
+    for each in {message.event_id: message for message in messages}.values():
+        for edge in each.edges:
+            counts[edge.from_tool, edge.to_tool, edge.type] += edge.count
+        for call in each.calls:
+            ends = LETTERS[call.from_capability_id], LETTERS[call.to_capability_id]
+            counts[*ends, "contains"] += call.count
+        for relation in each.relations:
+            ends = tuple(
+                end if ":" in end else LETTERS[UUID(end)] for end in (relation.from_, relation.to)
+            )
+            counts[ends[0], ends[1], relation.type] += relation.count
+    return counts
+
+
+def _nesting(*, times: int = 1, principal: str = "agent-7") -> RunFinished:
+    """A run that calls B some times, one after the other, which calls C and a tool each time."""
+    run = finished_run()
+    of_b = [_call(B, 10 * at, 10 * at + 5, run.trace_id) for at in range(times)]
+    of_c = [_call(C, 10 * at + 1, 10 * at + 2, each.trace_id) for at, each in enumerate(of_b)]
+    reads = [
+        tool_call("fs:read", 10 * at + 3, 10 * at + 4, parent=each.trace_id)
+        for at, each in enumerate(of_b)
+    ]
+    return run.model_copy(
+        update={"nested": (*of_b, *of_c), "task_results": reads, "principal": principal}
+    )
+
+
+def test_the_message_says_in_how_many_runs_each_relation_was_shown() -> None:
+    (message,) = _messages(_nesting(times=3), _nesting())
+    assert (message.runs, message.cohort) == (2, cohort_of(SCOPE, "agent-7"))
+    assert _counted([message]) == {
+        ("A", "B", "contains"): 2,
+        ("B", "C", "contains"): 2,
+        ("B", "fs:read", "contains"): 2,
+        ("C", "fs:read", "sequence"): 2,
+    }
+
+
+def test_each_cohort_of_principals_has_its_own_message() -> None:
+    cohorts = {f"agent-{at}": cohort_of(SCOPE, f"agent-{at}") for at in range(200)}
+    assert set(cohorts.values()) == set(range(COHORTS))
+    assert [cohort_of(ELSEWHERE, each) for each in cohorts] != list(cohorts.values())
+    runs = [_nesting(principal=each) for each in cohorts for _ in range(2)]
+    messages = _messages(*runs)
+    assert len(messages) == COHORTS
+    assert sum(each.runs for each in messages) == len(runs)
+    of_cohort = Counter(cohorts.values())
+    assert {each.cohort: each.runs / 2 for each in messages} == of_cohort
+
+
+def test_a_dry_run_shows_nothing() -> None:
     dry = _nesting().model_copy(update={"dry_run": True})
     lessons = {dry.event_id: [learn(Experience(), dry, TdRule())]}
     assert messages_of(lessons) == {dry.event_id: []}
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=6),
+    st.lists(st.integers(0, 23), max_size=16),
+    st.randoms(use_true_random=False),
+)
+async def test_counts_are_equal_under_any_order_duplication_and_redelivery(
+    times: list[int], again: list[int], order: random.Random
+) -> None:
+    runs = [_nesting(times=each, principal=f"agent-{at % 3}") for at, each in enumerate(times)]
+    once = _counted([each for run in runs for each in _messages(run)])
+    delivered = [*runs, *(runs[at % len(runs)] for at in again)]
+    order.shuffle(delivered)
+    traces, published = MemoryTraceStore(), list[EdgesObserved]()
+    while delivered:
+        size = order.randint(1, len(delivered))
+        batch = list({run.event_id: run for run in delivered[:size]}.values())
+        delivered = delivered[size:]
+        handled = await on_runs_finished(batch, traces, TdRule())
+        published += [
+            each
+            for facts in handled.facts.values()
+            for each in facts
+            if isinstance(each, EdgesObserved)
+        ]
+    assert _counted(published) == once

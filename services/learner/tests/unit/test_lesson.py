@@ -63,8 +63,8 @@ def test_messages_have_whole_values_and_ids_derived_from_the_run() -> None:
     assert [(edge.from_tool, edge.to_tool) for edge in observed.edges] == [("fs:stat", "fs:read")]
 
 
-def test_a_run_without_edges_publishes_none() -> None:
-    run = finished_run(calls=[tool_call("fs:stat", 0, 1)])
+def test_a_run_without_calls_shows_no_edges() -> None:
+    run = finished_run()
     messages = messages_of({run.event_id: _lessons(run)})
     assert [type(message) for message in messages[run.event_id]] == [LearningUpdated]
 

@@ -91,10 +91,15 @@ async def test_called_capabilities_learn_from_their_own_part() -> None:
         1,
     )
     (edges,) = [message for message in messages if isinstance(message, EdgesObserved)]
-    assert [(edge.from_tool, edge.to_tool) for edge in edges.edges] == [
-        ("a:x", "b:y"),
-        ("b:y", "c:z"),
-    ]
+    assert edges.edges == (), "calls of different callers are in no sequence"
+    called = [(call.from_capability_id, call.to_capability_id) for call in edges.calls]
+    own, first_id, deep_id = (each.capability.capability_id for each in (run, first, deep))
+    assert sorted(called) == sorted([(own, first_id), (own, deep_id), (first_id, deep_id)])
+    assert {(each.from_, each.to) for each in edges.relations if each.type == "contains"} == {
+        (str(own), "c:z"),
+        (str(first_id), "a:x"),
+        (str(deep_id), "b:y"),
+    }
     page = await on_list_traces(ListTraces(scope=SCOPE, workflow_id=workflow), traces)
     seen = [(t.trace_id, t.parent_trace_id, t.node_id, t.name) for t in page.traces]
     assert seen == [

@@ -284,7 +284,7 @@ EDGES_OBSERVED = MessageType(
     "learner",
     "edges-observed",
     learner.EdgesObserved,
-    "Runs showed relations between tools, and calls between capabilities.",
+    "Runs showed relations between tools and capabilities.",
     signed=False,
 )
 CAPABILITY_CHANGED = MessageType(
@@ -584,7 +584,7 @@ REGISTRY_ON_LEARNING_UPDATED = Consumer(
 REGISTRY_ON_EDGES_OBSERVED = Consumer(
     "registry",
     EDGES_OBSERVED,
-    "Counts the relations between tools, and the calls between capabilities.",
+    "Counts the relations between tools and capabilities.",
     Batch(),
 )
 REGISTRY_ON_CAPABILITY_CHANGED = Consumer(

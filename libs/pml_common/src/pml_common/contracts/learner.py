@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar, Final, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field, JsonValue, StringConstraints
+from pydantic import AliasChoices, AwareDatetime, Field, JsonValue, StringConstraints
 
 from pml_common.contracts.base import Contract, Event, Query
 from pml_common.contracts.capability import Learning, Usage
@@ -32,7 +32,7 @@ class LearningUpdated(Event):
 
 
 class ObservedEdge(Contract):
-    """One tool was called after another had ended, in the same run."""
+    """One tool was called after another had ended, by the same caller."""
 
     from_tool: str
     to_tool: str
@@ -48,10 +48,25 @@ class ObservedCall(Contract):
     count: int = Field(default=1, ge=1)
 
 
+class ObservedRelation(Contract):
+    """A relation with a capability at one end or both, each named by its id or, a tool, as
+    `server:tool`. `contains`: the capability called the tool; `sequence`: one was called after the
+    other had ended, by the same caller."""
+
+    from_: str = Field(validation_alias=AliasChoices("from", "from_"), serialization_alias="from")
+    to: str
+    type: Literal["contains", "sequence"]
+    count: int = Field(default=1, ge=1)
+
+
+COHORTS: Final = 16
+"""Groups into which principals fall by a hash; what one group adds to an edge is bounded."""
+
+
 class EdgesObserved(Event):
-    """Relations between tools, and calls between capabilities, observed in `runs` runs of a
-    capability, the last of them `workflow_id`. The count of an edge is the sum over the runs; that
-    of a call is the number of runs that made it."""
+    """Relations between tools, calls between capabilities and the other relations of these,
+    observed in `runs` runs of a capability by principals of one cohort, the last of them
+    `workflow_id`. Each count is the number of runs that showed it."""
 
     entity_field: ClassVar[str] = "capability_id"
 
@@ -59,7 +74,9 @@ class EdgesObserved(Event):
     workflow_id: UUID
     edges: tuple[ObservedEdge, ...]
     calls: tuple[ObservedCall, ...] = ()
+    relations: tuple[ObservedRelation, ...] = ()
     runs: int = Field(default=1, ge=1)
+    cohort: int = Field(default=0, ge=0, lt=COHORTS)
 
 
 class ListTraces(Query):

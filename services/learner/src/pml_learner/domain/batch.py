@@ -1,28 +1,15 @@
 """Learning from several runs at once: the messages that follow, once for each capability."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
-from pml_common.contracts import ids
 from pml_common.contracts.base import Event
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.learner import EdgesObserved, ObservedCall, ObservedEdge
-from pml_learner.domain.edges import observed_edges
+from pml_learner.domain.edge_messages import edge_messages
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability, learn
-from pml_learner.domain.nested_runs import observed_calls, own_runs
+from pml_learner.domain.nested_runs import own_runs
 from pml_learner.domain.temporal_difference import TdRule
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """The relations that one run showed."""
-
-    run: RunFinished
-    edges: Sequence[ObservedEdge]
-    calls: frozenset[tuple[UUID, UUID]]
 
 
 def capabilities_of(runs: Iterable[RunFinished]) -> Mapping[ScopedCapability, CapabilityIdentity]:
@@ -52,7 +39,7 @@ def lessons_of(
 
 def messages_of(lessons: Mapping[UUID, Sequence[Lesson]]) -> Mapping[UUID, Sequence[Event]]:
     """Messages to publish, each once for a capability and under the last run that it follows from:
-    the newest learning, and the edges and calls of the whole runs. Dry runs have none."""
+    the newest learning, and the relations that the whole runs show. Dry runs have none."""
     taught = {
         cause: [lesson for lesson in of_run if not lesson.run.dry_run]
         for cause, of_run in lessons.items()
@@ -63,41 +50,7 @@ def messages_of(lessons: Mapping[UUID, Sequence[Lesson]]) -> Mapping[UUID, Seque
     messages: dict[UUID, list[Event]] = {cause: [] for cause in lessons}
     for cause, lesson in newest.values():
         messages[cause].append(lesson.updated)
-    for cause, observed in _edges([lesson.run for each in taught.values() for lesson in each[:1]]):
+    whole_runs = [lesson.run for of_run in taught.values() for lesson in of_run[:1]]
+    for cause, observed in edge_messages(whole_runs):
         messages[cause].append(observed)
     return messages
-
-
-def _edges(runs: Sequence[RunFinished]) -> Iterable[tuple[UUID, EdgesObserved]]:
-    """Yield the edges and calls that the runs of each capability showed, with the id of its last
-    run that showed any."""
-    shown: dict[ScopedCapability, list[_Shown]] = {}
-    for run in runs:
-        found = _Shown(run, observed_edges(run.task_results), observed_calls(run))
-        if found.edges or found.calls:
-            capability = run.scope, run.capability.capability_id
-            shown.setdefault(capability, []).append(found)
-    for of_capability in shown.values():
-        last = of_capability[-1].run
-        counts, calls = Counter[tuple[str, str]](), Counter[tuple[UUID, UUID]]()
-        for each in of_capability:
-            counts.update({(edge.from_tool, edge.to_tool): edge.count for edge in each.edges})
-            calls.update(each.calls)
-        yield (
-            last.event_id,
-            EdgesObserved(
-                scope=last.scope,
-                event_id=ids.effect_id(last.event_id, "edges-observed"),
-                capability_id=last.capability.capability_id,
-                workflow_id=last.workflow_id,
-                edges=tuple(
-                    ObservedEdge(from_tool=from_tool, to_tool=to_tool, count=count)
-                    for (from_tool, to_tool), count in sorted(counts.items())
-                ),
-                calls=tuple(
-                    ObservedCall(from_capability_id=caller, to_capability_id=called, count=count)
-                    for (caller, called), count in sorted(calls.items())
-                ),
-                runs=len(of_capability),
-            ),
-        )

@@ -1,43 +1,69 @@
-"""Edges between tools, derived from the times of one run's calls."""
+"""Relations that one run shows: first by hierarchy, from a caller to what it called, then by time,
+between what one caller called."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
 
-from pml_common.contracts.learner import ObservedEdge
-from pml_common.contracts.trace import TaskResult
+from pml_common.contracts.executor import RunFinished
+from pml_common.intervals import Interval, consecutive
+
+Node = str | UUID
+"""A tool by its id, a capability by its."""
 
 
-def observed_edges(calls: Sequence[TaskResult]) -> tuple[ObservedEdge, ...]:
-    """Return `sequence` edges between tools, by name; a tool has no edge to itself.
+@dataclass(frozen=True)
+class Relation:
+    """A directed relation between two different nodes."""
 
-    `calls` are in start order, which decides between equal times.
-    """
-    counts = Counter(
-        (earlier.tool, later.tool)
-        for earlier, later in _consecutive(sorted(calls, key=lambda call: call.started_at))
-        if earlier.tool != later.tool
+    from_: Node
+    to: Node
+    type: Literal["contains", "sequence"]
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of a tool or a capability, with its time."""
+
+    called: Node
+    interval: Interval
+
+
+def relations_of(run: RunFinished) -> frozenset[Relation]:
+    """Return the relations that a run shows, each once however often it does. Calls that overlap
+    are parallel and in no sequence; nothing is related to itself; calls of a caller that the run
+    does not name are left out."""
+    capabilities = {run.trace_id: run.capability.capability_id}
+    capabilities |= {call.trace_id: call.capability.capability_id for call in run.nested}
+    return frozenset(
+        relation
+        for caller, calls in _calls_by_caller(run).items()
+        if caller in capabilities
+        for relation in _related(capabilities[caller], calls)
+        if relation.from_ != relation.to
     )
-    return tuple(
-        ObservedEdge(from_tool=from_tool, to_tool=to_tool, count=count)
-        for (from_tool, to_tool), count in sorted(counts.items())
-    )
 
 
-def _consecutive(calls: Sequence[TaskResult]) -> Iterator[tuple[TaskResult, TaskResult]]:
-    """Yield pairs whose second call started after the first ended, with no call between them.
-
-    Calls with overlapping intervals are parallel and form no pair.
-    """
-    for position, earlier in enumerate(calls):
-        first_end = float("inf")
-        for later in calls[position + 1 :]:
-            if later.started_at < _end(earlier):
-                continue
-            if later.started_at >= first_end:
-                break
-            yield earlier, later
-            first_end = min(first_end, _end(later))
+def _calls_by_caller(run: RunFinished) -> Mapping[UUID, Sequence[_Call]]:
+    """Return the calls made by each program or capability, by the id of its trace."""
+    found: dict[UUID, list[_Call]] = {}
+    for task in run.task_results:
+        call = _Call(task.tool, _interval(task.started_at, task.duration_ms))
+        found.setdefault(task.parent_trace_id or run.trace_id, []).append(call)
+    for nested in run.nested:
+        interval = _interval(nested.started_at, nested.duration_ms)
+        call = _Call(nested.capability.capability_id, interval)
+        found.setdefault(nested.parent_trace_id, []).append(call)
+    return found
 
 
-def _end(call: TaskResult) -> float:
-    return call.started_at + max(0.0, call.duration_ms)
+def _related(caller: UUID, calls: Sequence[_Call]) -> Iterator[Relation]:
+    for call in calls:
+        yield Relation(caller, call.called, "contains")
+    for one, other in consecutive([call.interval for call in calls]):
+        yield Relation(calls[one].called, calls[other].called, "sequence")
+
+
+def _interval(started_at: float, duration_ms: float) -> Interval:
+    return started_at, started_at + max(0.0, duration_ms)

@@ -1,7 +1,6 @@
 """A run's capability calls, each as the run that it would have been by itself."""
 
 from collections.abc import Iterator
-from uuid import UUID
 
 from pml_common.contracts import ids
 from pml_common.contracts.executor import NestedRun, RunFinished
@@ -12,17 +11,6 @@ def own_runs(run: RunFinished) -> Iterator[tuple[RunFinished, NestedRun | None]]
     yield run, None
     for call in run.nested:
         yield _as_own_run(run, call), call
-
-
-def observed_calls(run: RunFinished) -> frozenset[tuple[UUID, UUID]]:
-    """Return which capabilities called which others in a run, however often, by their ids. A call
-    whose caller the run does not name, and one of a capability by itself, are left out."""
-    called_by = {run.trace_id: run.capability.capability_id}
-    called_by |= {call.trace_id: call.capability.capability_id for call in run.nested}
-    pairs = (
-        (called_by.get(call.parent_trace_id), call.capability.capability_id) for call in run.nested
-    )
-    return frozenset((one, other) for one, other in pairs if one is not None and one != other)
 
 
 def _as_own_run(run: RunFinished, call: NestedRun) -> RunFinished:

@@ -151,6 +151,7 @@ async def test_messages_that_decide_nothing_need_no_signature(
         "trace-recorded",
         "learning-updated",
         "edges-observed",
+        "uses-observed",
         "capability-changed",
         "graph-changed",
     }

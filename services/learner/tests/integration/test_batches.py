@@ -20,6 +20,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces, TracePage
+from pml_common.contracts.uses import UsesObserved
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.schema import open_schema
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
@@ -216,6 +217,6 @@ async def test_a_batch_whose_commit_fails_is_stored_once_it_is_delivered_again(
         handled = await on_runs_finished(runs, store, TdRule())
         again = await on_runs_finished(runs[::-1], store, TdRule())
         facts = [fact for facts in handled.facts.values() for fact in facts]
-        assert [type(fact) for fact in facts] == [LearningUpdated, EdgesObserved]
+        assert [type(fact) for fact in facts] == [LearningUpdated, EdgesObserved, UsesObserved]
         assert [fact for facts in again.facts.values() for fact in facts] == facts
         assert (await store.traces(ListTraces(scope=SCOPE))).total == 50

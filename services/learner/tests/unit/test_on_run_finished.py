@@ -120,7 +120,7 @@ async def test_called_capabilities_learn_from_their_own_part() -> None:
 async def test_a_capability_that_calls_itself_learns_from_both() -> None:
     traces, workflow = MemoryTraceStore(), uuid4()
     itself = nested_run(ids.root_trace_id(workflow), CODE_HASH)
-    (update,) = await on_run_finished(
+    (update, _) = await on_run_finished(
         finished_run(nested=[itself], workflow_id=workflow), traces, TdRule()
     )
     assert _is_update(update)
@@ -138,7 +138,7 @@ async def test_of_a_batch_each_capability_is_published_once_with_its_last_run() 
     other = finished_run(code_hash="cd34" * 16)
     facts = (await on_runs_finished([*runs[:3], other, runs[3]], traces, TdRule())).facts
     assert set(facts) == {runs[3].event_id, other.event_id}
-    updated, edges = facts[runs[3].event_id]
+    updated, edges, _ = facts[runs[3].event_id]
     assert _is_update(updated)
     assert (updated.revision, updated.usage.count, updated.usage.success_count) == (4, 4, 3)
     assert (updated.trace_id, updated.workflow_id) == (runs[3].trace_id, runs[3].workflow_id)
@@ -171,7 +171,7 @@ async def test_runs_delivered_again_in_another_batch_publish_what_they_did() -> 
     first = (await on_runs_finished(runs[:4], traces, TdRule())).facts
     second = (await on_runs_finished([runs[4], runs[0], runs[3], runs[5]], traces, TdRule())).facts
     assert second[runs[3].event_id] == first[runs[3].event_id]
-    (updated, edges) = second[runs[5].event_id]
+    (updated, edges, _) = second[runs[5].event_id]
     assert _is_update(updated)
     assert (updated.usage.count, isinstance(edges, EdgesObserved) and edges.runs) == (6, 2)
     assert not second.get(runs[0].event_id)
@@ -185,6 +185,6 @@ async def test_dry_runs_in_a_batch_change_nothing_that_is_published() -> None:
     before, after = (finished_run(calls=calls, dry_run=True) for _ in range(2))
     handled = await on_runs_finished([before, real, after], traces, TdRule())
     assert [cause for cause, facts in handled.facts.items() if facts] == [real.event_id]
-    (updated, edges) = handled.facts[real.event_id]
+    (updated, edges, _) = handled.facts[real.event_id]
     assert _is_update(updated)
     assert (updated.revision, isinstance(edges, EdgesObserved) and edges.runs) == (1, 1)

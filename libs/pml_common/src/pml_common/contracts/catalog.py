@@ -23,6 +23,7 @@ from pml_common.contracts import (
     merging,
     registry,
     search_index,
+    uses,
 )
 from pml_common.contracts.base import Command, Contract, Message, Query, Signal
 from pml_common.contracts.capability import CapabilityRecord
@@ -285,6 +286,13 @@ EDGES_OBSERVED = MessageType(
     "edges-observed",
     learner.EdgesObserved,
     "Runs showed relations between tools and capabilities.",
+    signed=False,
+)
+USES_OBSERVED = MessageType(
+    "learner",
+    "uses-observed",
+    uses.UsesObserved,
+    "Runs showed which tools and capabilities served which intents.",
     signed=False,
 )
 CAPABILITY_CHANGED = MessageType(

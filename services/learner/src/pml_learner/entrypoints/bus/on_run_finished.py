@@ -8,6 +8,7 @@ from pml_common.contracts.executor import RunFinished
 from pml_learner.domain.batch import capabilities_of, lessons_of, messages_of
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.domain.tool_usage import calls_of
+from pml_learner.domain.uses import uses_observed
 from pml_learner.ports import TraceStore
 
 _CONSUMER = catalog.LEARNER_ON_RUN_FINISHED.durable
@@ -16,12 +17,18 @@ _CONSUMER = catalog.LEARNER_ON_RUN_FINISHED.durable
 async def on_runs_finished(
     runs: Sequence[RunFinished], traces: TraceStore, rule: TdRule
 ) -> Handled:
-    """Learn from runs and the capabilities they called, and count their calls; a redelivered run
-    publishes the same messages, teaches nothing and counts for nothing."""
+    """Learn from runs and the capabilities they called, count their calls, and tell which intents
+    they served; a redelivered run publishes the same messages, teaches nothing and counts for
+    nothing."""
     async with traces.batch([run.event_id for run in runs], _CONSUMER) as batch:
         new = [run for run in runs if run.event_id not in batch.replayed]
         before = await batch.experience_of(capabilities_of(new))
         lessons = lessons_of(before, new, rule)
         taught = [lesson for of_run in lessons.values() for lesson in of_run]
         await batch.save(taught, calls_of(new))
-        return Handled(batch.conclude(messages_of(lessons)))
+        used = uses_observed(new)
+        facts = {
+            cause: [*messages, *([used[cause]] if cause in used else [])]
+            for cause, messages in messages_of(lessons).items()
+        }
+        return Handled(batch.conclude(facts))

@@ -27,20 +27,29 @@ class CapabilityIdentity(Contract):
     name: CapabilityName | None = None
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
 class PathStats(Contract):
-    """Statistics of one path through a structure: node ids in the order reached."""
+    """Statistics of one path through a structure: node ids in the order reached. `success_rate` is
+    a learned value, and `low` and `high` its interval, as in `Usage`."""
 
     path: tuple[str, ...]
     count: int = Field(ge=0)
     success_rate: float = Field(ge=0, le=1)
     mean_duration_ms: float = Field(ge=0)
+    low: Share | None = None
+    high: Share | None = None
 
 
 class OutcomeStats(Contract):
-    """The frequency of one outcome of a decision, and the success rate of its runs."""
+    """The frequency of one outcome of a decision, and the success rate of its runs, a learned value
+    with its interval, as in `Usage`."""
 
     count: int = Field(ge=0)
     success_rate: float = Field(ge=0, le=1)
+    low: Share | None = None
+    high: Share | None = None
 
 
 class DecisionStats(Contract):
@@ -50,27 +59,57 @@ class DecisionStats(Contract):
     outcomes: dict[str, OutcomeStats]
 
 
+class NodeStats(Contract):
+    """Statistics of the tool calls of one node: their number, the learned success rate of a call
+    with its interval, as in `Usage`, and the mean of their durations, in milliseconds. Calls that
+    failed by the fault of others are not in it."""
+
+    node_id: str
+    count: int = Field(ge=0)
+    success_rate: float = Field(ge=0, le=1)
+    mean_duration_ms: float = Field(ge=0)
+    low: Share | None = None
+    high: Share | None = None
+
+
 class Learning(Contract):
     """Statistics learned from the runs of a capability."""
 
     paths: tuple[PathStats, ...] = ()
     dominant_path: tuple[str, ...] = ()
     decision_stats: tuple[DecisionStats, ...] = ()
+    node_stats: tuple[NodeStats, ...] = ()
 
 
 class Usage(Contract):
-    """A capability's use so far; the mean is over all runs, in milliseconds. `success_streak` is
-    the number of runs that succeeded since the last that did not."""
+    """A capability's use so far. `count` is all runs; those that failed by a fault of the caller
+    (`caller_faults`) or of the environment (`environment_faults`) are counted and not judged.
+    `success_streak` is the number of judged runs that succeeded since the last that did not; the
+    mean is over the judged runs, in milliseconds.
+
+    `value` is the learned success rate, in which recent runs weigh more, and each principal only so
+    much; it lies between `low` and `high` with 95 % confidence. None before the first judged run.
+    """
 
     count: int = Field(default=0, ge=0)
     success_count: int = Field(default=0, ge=0)
     success_streak: int = Field(default=0, ge=0)
     mean_duration_ms: float = Field(default=0.0, ge=0)
+    caller_faults: int = Field(default=0, ge=0)
+    environment_faults: int = Field(default=0, ge=0)
+    value: Share | None = None
+    low: Share | None = None
+    high: Share | None = None
+
+    @property
+    def judged(self) -> int:
+        """The number of runs that succeeded or failed by the capability's own fault."""
+        return max(0, self.count - self.caller_faults - self.environment_faults)
 
     @property
     def success_rate(self) -> float:
-        """The share of runs that succeeded; 0 before the first."""
-        return self.success_count / self.count if self.count else 0.0
+        """The share of judged runs that succeeded; 0 before the first."""
+        return min(1.0, self.success_count / self.judged) if self.judged else 0.0
 
 
 class CapabilityDescription(Contract):

@@ -23,8 +23,13 @@ ErrorKind = Literal[
 ]
 
 
+Fault = Literal["caller", "environment", "capability"]
+"""Who made a run fail: its caller, the environment it ran in, or the capability itself."""
+
+
 class WorkflowError(Contract):
-    """The failure of a workflow; `line` and `column` are in the author's source, from 1."""
+    """The failure of a workflow; `line` and `column` are in the author's source, from 1. `fault`
+    says whose fault it was where that is known and the kind does not say it."""
 
     kind: ErrorKind
     message: str
@@ -34,3 +39,4 @@ class WorkflowError(Contract):
     tool: str | None = None
     arguments: JsonObject | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    fault: Fault | None = None

@@ -9,7 +9,7 @@ from pml_common.contracts import ids
 from pml_common.contracts.base import Contract, Event, Query, Signal
 from pml_common.contracts.capability import CapabilityName, WholeTag
 from pml_common.contracts.decision import Decision, DryRun, Policy
-from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.error import Fault, WorkflowError
 from pml_common.contracts.source import CapabilitySource
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 
@@ -186,8 +186,9 @@ class WorkflowOutcome(Contract):
 class ToolOutcome(Contract):
     """The outcome of a tool call. `refused`: grant, policy or the run's state forbid it, and
     nothing was called; `ask`: nothing was called, and a person may be asked about it; `unknown`: it
-    was started and its outcome cannot be determined."""
+    was started and its outcome cannot be determined. `fault` is as in `WorkflowError`."""
 
     status: Literal["ok", "tool_error", "refused", "ask", "timeout", "unknown"]
     result: JsonValue = None
     message: str | None = None
+    fault: Fault | None = None

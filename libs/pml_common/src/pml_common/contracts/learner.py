@@ -8,7 +8,7 @@ from pydantic import AliasChoices, AwareDatetime, Field, JsonValue, StringConstr
 from pml_common.contracts.base import Contract, Event, Query
 from pml_common.contracts.capability import Learning, Usage
 from pml_common.contracts.cursors import PlaceCursor
-from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.error import Fault, WorkflowError
 from pml_common.contracts.trace import BranchDecision, TaskResult
 
 
@@ -94,7 +94,11 @@ class ExecutionTrace(Contract):
     """The record of one run of one capability; times in milliseconds. `task_results` are its own
     tool calls. The runs of capabilities that it called have its `trace_id` as parent: `name` is
     their name at that time, `node_id` the path of the call. `discovery_id` is the discovery that
-    the caller followed."""
+    the caller followed.
+
+    `fault` is None for a run that succeeded. `position` counts the capability's traces in the order
+    of storage, from 1: what is learned follows from them in this order. None for dry runs and
+    direct calls, which teach nothing, and for traces from before there were positions."""
 
     trace_id: UUID
     parent_trace_id: UUID | None = None
@@ -114,6 +118,8 @@ class ExecutionTrace(Contract):
     priority: float = Field(ge=0, le=1)
     dry_run: bool = False
     discovery_id: UUID | None = None
+    fault: Fault | None = None
+    position: int | None = Field(default=None, ge=1)
 
 
 class TracePage(Contract):

@@ -13,12 +13,14 @@ from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
 from pml_gateway.adapters.memory.elicitation import MemoryElicitation
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.results import MemoryResults
+from pml_gateway.adapters.memory.speculations import MemorySpeculatedRuns
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.postgres.accepted_tools import PostgresAcceptedTools
 from pml_gateway.adapters.postgres.elicitation import PostgresElicitation
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.results import PostgresResults
+from pml_gateway.adapters.postgres.speculations import PostgresSpeculatedRuns
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stores import Stores
 
@@ -31,8 +33,9 @@ async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
         results = PostgresResults(pool, patience_s=10)
         accepted = PostgresAcceptedTools(pool, patience_s=10)
         elicitation = PostgresElicitation(pool, patience_s=10)
+        speculated = PostgresSpeculatedRuns(pool, patience_s=10)
         outbox, ledger = PostgresOutbox(pool), PostgresCallLedger(pool)
-        yield Stores(workflows, outbox, ledger, results, accepted, elicitation)
+        yield Stores(workflows, outbox, ledger, results, accepted, elicitation, speculated)
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
@@ -50,7 +53,7 @@ async def stores(database: str | None) -> AsyncGenerator[Stores]:
         return
     kept = MemoryWorkflowStore()
     workflows = LiveWorkflows(kept, MemoryBus())
-    ledger, results = MemoryCallLedger(), MemoryResults()
-    kept.erasing += [ledger.erase, results.erase]
+    ledger, results, speculated = MemoryCallLedger(), MemoryResults(), MemorySpeculatedRuns(kept)
+    kept.erasing += [ledger.erase, results.erase, speculated.erase]
     accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
-    yield Stores(workflows, kept.outbox, ledger, results, accepted, elicitation)
+    yield Stores(workflows, kept.outbox, ledger, results, accepted, elicitation, speculated)

@@ -41,6 +41,8 @@ from pml_gateway.application.composing import Composing
 from pml_gateway.application.observed_outputs import ObservedOutputs
 from pml_gateway.application.pass_through import PassThrough
 from pml_gateway.application.quarantine import Acceptance, Quarantine
+from pml_gateway.application.speculation_learning import SpeculationLearning
+from pml_gateway.domain.api.speculation_threshold import KEPT
 from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.entrypoints.bus.on_ask_outcome import on_ask_outcome
@@ -114,7 +116,11 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             queries = RetryingQueryClient(bus, settings.gateway_owner_patience_s)
             policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
             composed = Composing(queries, stores.workflows, policies.of, bus.now)
-            std = StdServers(Backing(queries, composed, lambda: tools, policies.of), bus.now())
+            learning = SpeculationLearning(
+                stores.speculated, queries, settings.threshold_rule, bus.now
+            )
+            backing = Backing(queries, composed, learning, lambda: tools, policies.of)
+            std = StdServers(backing, bus.now())
             tools = ToolRouter([*stubs, std, servers], quarantine.withheld, outputs.see)
             acceptance = Acceptance(quarantine, servers.review, tools)
             key = settings.grant_key
@@ -296,6 +302,7 @@ async def _delete_old(parts: Parts) -> None:
     now = parts.bus.now()
     await parts.stores.ledger.forget(now - _CALLS_STORED_FOR)
     await parts.stores.results.forget(now)
+    await parts.stores.speculated.forget(now - KEPT)
     before = now - timedelta(days=parts.settings.gateway_workflow_days)
     while await parts.stores.workflows.forget(before, _DELETE_AT_ONCE) == _DELETE_AT_ONCE:
         pass

@@ -44,6 +44,7 @@ from pml_gateway.application.results import Results
 from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.speculation import Speculation
+from pml_gateway.application.speculation_learning import SpeculationLearning
 from pml_gateway.application.suggestions import Suggestions
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
@@ -193,13 +194,13 @@ def _use_cases(
     )
     by_name = CapabilityExecution(workflows, programs, cache, query_client)
     suggestions = Suggestions(query_client, policy_of)
-    threshold = settings.gateway_speculation_threshold
+    learning = SpeculationLearning(stores.speculated, query_client, settings.threshold_rule, now)
     execution = Execution(
         workflows,
         programs,
         by_name,
         suggestions,
-        Speculation(by_name, programs, suggestions, threshold),
+        Speculation(by_name, programs, suggestions, learning),
         settings.gateway_max_timeout_s,
     )
     default_timeout_s = settings.gateway_default_timeout_s
@@ -233,6 +234,7 @@ def _use_cases(
         configured=configured,
         query_client=query_client,
         composed=Composing(query_client, stores.workflows, policy_of, now),
+        speculations=learning,
     )
 
 

@@ -22,6 +22,7 @@ from pml_gateway.domain.api.origin import (
     is_loopback,
     origin,
 )
+from pml_gateway.domain.api.speculation_threshold import ThresholdRule
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.turns import Bounds
 from pml_gateway.domain.workflow.workflow_state import Rules
@@ -116,6 +117,13 @@ class GatewaySettings(StorageSettings):
         ge=0,
         le=1,
         description="Score from which the best capability for an intent and a context is run.",
+    )
+    gateway_speculation_span: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="How far what became of such runs moves this score in a scope at most; 0: it "
+        "is fixed.",
     )
     gateway_default_timeout_s: float = Field(default=60.0, gt=0)
     gateway_max_timeout_s: float = Field(default=3600.0, gt=0)
@@ -232,6 +240,11 @@ class GatewaySettings(StorageSettings):
             max_timeout_s=self.gateway_max_timeout_s,
             answer_margin_s=self.gateway_answer_margin_s,
         )
+
+    @property
+    def threshold_rule(self) -> ThresholdRule:
+        """The configured threshold of speculation, and its bounds."""
+        return ThresholdRule(self.gateway_speculation_threshold, self.gateway_speculation_span)
 
     @property
     def bounds(self) -> Bounds:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from pml_common.contracts import catalog
 from pml_common.contracts.capability import Usage
+from pml_common.contracts.learner import Feedback, GiveFeedback
 from pml_common.contracts.parameters import CERTAIN
 from pml_common.contracts.registry import CapabilityHit
 from pml_common.contracts.structure import DynamicCall
@@ -10,7 +12,8 @@ from pml_common.contracts.tool import JsonObject
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.cached import MEMOIZE, choose, learn
-from services.gateway.tests.support.harness import Json, World
+from services.gateway.tests.support.dns import example
+from services.gateway.tests.support.harness import Json, World, world
 
 SCHEMA: Json = {
     "type": "object",
@@ -137,6 +140,42 @@ async def test_a_cached_result_answers(w: World) -> None:
     await speculate(w)
     assert (await speculate(w))["cached"]
     assert len(w.peers.runs) == 1
+
+
+async def test_what_became_of_guesses_moves_the_threshold(w: World) -> None:
+    async def judge(query: GiveFeedback) -> Feedback:
+        return example(catalog.GIVE_FEEDBACK)
+
+    await w.peers.bus.serve(catalog.GIVE_FEEDBACK, judge)
+    find(w)
+    first = await speculate(w)
+    assert (await speculate(w, dry_run=True))["speculation"]["outcome"] == "ran"
+    path = f"/api/workflows/{first['workflow_id']}/feedback"
+    at_first = (await w.http.get("/api/speculation")).json()
+    assert (at_first["threshold"], at_first["good"]) == (0.499, 1)
+    for _ in range(2):
+        assert (await w.http.post(path, json={"useful": False})).status_code == 200
+    named = await w.execute("return 1;")
+    of_no_guess = f"/api/workflows/{named['workflow_id']}/feedback"
+    assert (await w.http.post(of_no_guess, json={"useful": False})).status_code == 200
+    judged = (await w.http.get("/api/speculation")).json()
+    assert (judged["threshold"], judged["good"], judged["bad"]) == (0.509, 0, 1)
+    assert (judged["configured"], judged["lowest"], judged["highest"]) == (0.5, 0.4, 0.6)
+    find(w, 0.505)
+    below = (await speculate(w))["speculation"]
+    assert (below["outcome"], below["threshold"], below["score"]) == (
+        "below_threshold",
+        0.509,
+        0.505,
+    )
+
+
+async def test_a_span_of_zero_fixes_the_threshold() -> None:
+    async with world(gateway_speculation_span=0.0) as w:
+        find(w)
+        await speculate(w)
+        told = (await w.http.get("/api/speculation")).json()
+        assert (told["threshold"], told["fixed"], told["good"]) == (0.5, True, 0)
 
 
 async def test_the_same_over_mcp(w: World) -> None:

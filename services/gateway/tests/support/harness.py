@@ -26,6 +26,7 @@ from pml_gateway.adapters.memory.elicitation import MemoryElicitation
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.results import MemoryResults
+from pml_gateway.adapters.memory.speculations import MemorySpeculatedRuns
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.adapters.tool_router import ToolRouter
@@ -114,10 +115,10 @@ class FakeServers(ToolServers, ConfiguredServers):
 
 def memory_stores(store: MemoryWorkflowStore) -> Stores:
     """Build stores in memory."""
-    ledger, results = MemoryCallLedger(), MemoryResults()
-    store.erasing += [ledger.erase, results.erase]
+    ledger, results, speculated = MemoryCallLedger(), MemoryResults(), MemorySpeculatedRuns(store)
+    store.erasing += [ledger.erase, results.erase, speculated.erase]
     accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
-    return Stores(store, store.outbox, ledger, results, accepted, elicitation)
+    return Stores(store, store.outbox, ledger, results, accepted, elicitation, speculated)
 
 
 def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -> WorkflowService:

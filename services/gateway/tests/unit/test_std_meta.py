@@ -17,6 +17,7 @@ from pml_common.contracts.learner import (
 )
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.introspection import AskTools, tool_summaries
+from pml_gateway.domain.api.speculation_threshold import SpeculationThreshold
 from pml_gateway.ports import Caller, CallOrigin
 from services.gateway.tests.support.builders import READ, SCOPE, WRITE
 from services.gateway.tests.support.dns import example
@@ -82,7 +83,9 @@ async def test_stats_are_those_of_the_callers_scope() -> None:
     listed = example(catalog.LIST_TOOL_USAGE)
     usage = listed.model_dump(mode="json", exclude={"next_cursor"})
     feedback = example(catalog.LIST_FEEDBACK).model_dump(mode="json")["feedback"]
-    assert found == {**usage, "feedback": feedback}
+    speculation = SpeculationThreshold(threshold=0.5, configured=0.5, lowest=0.4, highest=0.6)
+    told = {"feedback": feedback, "speculation": speculation.model_dump(mode="json")}
+    assert found == {**usage, **told}
 
 
 @pytest.mark.parametrize("useful", [True, False])

@@ -8,6 +8,7 @@ from pml_gateway.adapters.postgres.elicitation import PostgresElicitation
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.results import PostgresResults
+from pml_gateway.adapters.postgres.speculations import PostgresSpeculatedRuns
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.ports import (
     AcceptedTools,
@@ -15,6 +16,7 @@ from pml_gateway.ports import (
     ElicitationSettings,
     LastingResults,
     Outbox,
+    SpeculatedRuns,
     WorkflowStore,
 )
 
@@ -29,6 +31,7 @@ class Stores:
     results: LastingResults
     accepted: AcceptedTools
     elicitation: ElicitationSettings
+    speculated: SpeculatedRuns
 
 
 def postgres_stores(pool: Pool, patience_s: float) -> Stores:
@@ -41,4 +44,5 @@ def postgres_stores(pool: Pool, patience_s: float) -> Stores:
         PostgresResults(pool, patience_s=patience_s),
         PostgresAcceptedTools(pool, patience_s=patience_s),
         PostgresElicitation(pool, patience_s=patience_s),
+        PostgresSpeculatedRuns(pool, patience_s=patience_s),
     )

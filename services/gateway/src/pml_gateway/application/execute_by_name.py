@@ -7,7 +7,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.registry import ResolveCapability
 from pml_common.contracts.scope import Scope
 from pml_gateway.application.cached_results import ResultCache
-from pml_gateway.application.execute_program import ProgramExecution
+from pml_gateway.application.execute_program import Guessed, ProgramExecution
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.given_arguments import doubts, require_certain
@@ -31,10 +31,10 @@ class CapabilityExecution:
         request: ExecuteRequest,
         side: CallerSide = HERE,
         *,
-        as_sent: ExecuteRequest | None = None,
+        guessed: Guessed | None = None,
     ) -> ExecuteResponse:
-        """Execute a capability, unless the cached result of an earlier run answers. `as_sent` is
-        the request of a caller who did not name it: then it runs at once or not at all. Raises as
+        """Execute a capability, unless the cached result of an earlier run answers. What a caller
+        did not name is `guessed`: then it runs at once or not at all. Raises as
         `ProgramExecution.execute`, QueryFailed, and InvalidRequest for arguments with which it
         cannot run."""
         reference = request.capability or ""
@@ -52,7 +52,7 @@ class CapabilityExecution:
         called_as = record.name if record.named else None
         program = Program(record.code, (record.name, *record.aliases), source, called_as)
         executed = await self.programs.execute(
-            scope, principal, request, side, program, as_sent=as_sent
+            scope, principal, request, side, program, guessed=guessed
         )
         await self.cache.keep(record, request, executed.workflow)
         return (await self.programs.response(executed)).model_copy(update=told)

@@ -40,6 +40,14 @@ class NotAtOnce(Exception):
         self.outcome: Literal["needs_approval", "unavailable"] = outcome
 
 
+class Guessed(NamedTuple):
+    """The request of a caller who named no program, as it was sent, and what to do before the
+    workflow of the guess is accepted."""
+
+    as_sent: ExecuteRequest
+    begin: Callable[[Workflow], Awaitable[None]]
+
+
 class Executed(NamedTuple):
     """The workflow of an execution; `joined`: an earlier call began it."""
 
@@ -74,12 +82,12 @@ class ProgramExecution:
         side: CallerSide,
         program: Program,
         *,
-        as_sent: ExecuteRequest | None = None,
+        guessed: Guessed | None = None,
     ) -> Executed:
         """Accept a program once its turn comes, or join the workflow of the same call, and wait for
         its end or its approval, for as long as it may run and a margin, or as its caller waits.
-        With `as_sent`, the request of a caller who named no program, it runs at once or not at all.
-        Raises Busy, Conflict, Gone, NotAtOnce, errors of the bus and of storage."""
+        A guess runs at once or not at all. Raises Busy, Conflict, Gone, NotAtOnce, errors of the
+        bus and of storage."""
         await self.require_ready()
         key = request.idempotency_key or uuid4().hex
         asked = IncomingRequest(
@@ -91,12 +99,12 @@ class ProgramExecution:
             at=self.now(),
             policy=self.policy_of(scope),
             traceparent=traceparent(),
-            as_sent=as_sent,
+            as_sent=None if guessed is None else guessed.as_sent,
         )
         deadline = self._deadline(request.timeout, side)
         seen = [ids.workflow_id(scope, key)]
         try:
-            executed = await self._begun(asked, side, deadline)
+            executed = await self._begun(asked, side, deadline, guessed)
             if executed.joined:
                 seen.append(executed.workflow.workflow_id)
                 executed = await self._until(executed.workflow, side, deadline)
@@ -128,7 +136,9 @@ class ProgramExecution:
         latest = _now() + runs_for + self.terms.answer_margin_s
         return latest if side.answer_by is None else min(side.answer_by, latest)
 
-    async def _begun(self, asked: IncomingRequest, side: CallerSide, deadline: float) -> Executed:
+    async def _begun(
+        self, asked: IncomingRequest, side: CallerSide, deadline: float, guessed: Guessed | None
+    ) -> Executed:
         """Accept a program, and wait for its workflow; or return the workflow that it joins."""
         scope, is_new = asked.scope, asked.request.idempotency_key is None
         workflow_id = ids.workflow_id(scope, asked.idempotency_key)
@@ -141,7 +151,7 @@ class ProgramExecution:
             turn = self.admission.turn(party, workflow_id, within_s, is_new=is_new)
             async with self.progress.of(side, scope, workflow_id) as reached, turn as admitted:
                 new = accepted(self._current(asked), self.terms, self.rules)
-                executed = await self._stored(new, asked, is_new=is_new)
+                executed = await self._stored(new, asked, guessed, is_new=is_new)
                 _annotate(executed.workflow)
                 if executed.joined:
                     return executed
@@ -161,7 +171,9 @@ class ProgramExecution:
         answer = await self.workflows.response(executed.workflow)
         return answer.model_copy(update={"joined": True}) if executed.joined else answer
 
-    async def _stored(self, new: Workflow, asked: IncomingRequest, *, is_new: bool) -> Executed:
+    async def _stored(
+        self, new: Workflow, asked: IncomingRequest, guessed: Guessed | None, *, is_new: bool
+    ) -> Executed:
         """Return the workflow that has the key, or that the same call began before, or store the
         new one after its first step."""
         known = None if is_new else await self.workflows.known(new.scope, new.workflow_id)
@@ -169,8 +181,9 @@ class ProgramExecution:
             await self.elsewhere.join(new.scope, new.workflow_id)
             return Executed(known)
         step = await self.first_step.of(new)
-        if asked.as_sent is not None:
+        if guessed is not None:
             _require_at_once(step[0])
+            await guessed.begin(step[0])
         if asked.request.fresh or not may_join(step[0]):
             return Executed(await self.workflows.accept(step))
         stored = await self.workflows.accept(step, join_at=self.now())

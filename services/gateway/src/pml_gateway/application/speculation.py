@@ -6,7 +6,8 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.contracts import ids
 from pml_common.contracts.scope import Scope
 from pml_gateway.application.execute_by_name import CapabilityExecution
-from pml_gateway.application.execute_program import NotAtOnce, ProgramExecution
+from pml_gateway.application.execute_program import Guessed, NotAtOnce, ProgramExecution
+from pml_gateway.application.speculation_learning import SpeculationLearning
 from pml_gateway.application.suggestions import Suggestions
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.errors import InvalidRequest
@@ -17,12 +18,12 @@ from pml_gateway.ports import CallerSide
 
 @dataclass(frozen=True)
 class Speculation:
-    """Runs what reaches `threshold` and needs no person."""
+    """Runs what reaches the scope's threshold and needs no person."""
 
     capabilities: CapabilityExecution
     programs: ProgramExecution
     suggestions: Suggestions
-    threshold: float
+    learning: SpeculationLearning
 
     async def execute(
         self, scope: Scope, principal: str, request: ExecuteRequest, side: CallerSide
@@ -33,7 +34,8 @@ class Speculation:
         if earlier is not None:
             return earlier
         suggested = await self.suggestions.suggest(scope, principal, request)
-        found = guess(suggested.suggestions, request.arguments, self.threshold)
+        threshold = (await self.learning.threshold(scope)).threshold
+        found = guess(suggested.suggestions, request.arguments, threshold)
         if isinstance(found, SpeculationNote):
             return _with(suggested, found)
         named = {"capability": found.hit.name, "args": found.args, "context": None}
@@ -41,7 +43,7 @@ class Speculation:
         chosen = request.model_copy(update={**named, "discovery_id": led_by})
         try:
             answer = await self.capabilities.execute(
-                scope, principal, chosen, side, as_sent=request
+                scope, principal, chosen, side, guessed=Guessed(request, self.learning.begin)
             )
         except NotAtOnce as error:
             return _with(suggested, found.not_run(error.outcome, str(error)))

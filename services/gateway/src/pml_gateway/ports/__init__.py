@@ -44,6 +44,7 @@ from pml_gateway.ports.servers import (
     ToolServers,
     Transport,
 )
+from pml_gateway.ports.speculations import SpeculatedRuns, Speculations
 from pml_gateway.ports.workflows import (
     Analyses,
     LiveWorkflowStore,
@@ -96,6 +97,8 @@ __all__ = [
     "ServerRefused",
     "ServerState",
     "ServerStatus",
+    "SpeculatedRuns",
+    "Speculations",
     "Taken",
     "TaskApi",
     "TaskState",

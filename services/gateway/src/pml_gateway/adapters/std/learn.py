@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pml_common.contracts import catalog
 from pml_common.contracts.curation import SavedCapability
+from pml_common.contracts.learner import Feedback
 from pml_gateway.adapters.std.tools import ADDS, READS, Backing, StdTool, asks_as_caller
 from pml_gateway.domain.api.curation import CurateNames, LiftVariants, SaveProgram
 from pml_gateway.domain.api.introspection import JudgeWorkflow
@@ -47,6 +48,14 @@ SAVE: Final = StdTool(
     _save,
 )
 
+
+async def _judge(
+    backing: Backing, asked: JudgeWorkflow, origin: CallOrigin, timeout_s: float
+) -> Feedback:
+    query = asked.asked(origin.caller.scope, origin.caller.principal)
+    return await backing.speculations.judge(query, timeout_s)
+
+
 FEEDBACK: Final = StdTool(
     "feedback",
     "Judge a run",
@@ -54,7 +63,7 @@ FEEDBACK: Final = StdTool(
     "workflow: the last one counts. The answer counts all opinions of its capability.",
     ADDS,
     JudgeWorkflow,
-    asks_as_caller(catalog.GIVE_FEEDBACK, JudgeWorkflow.asked),
+    _judge,
 )
 
 LEARN: Final[Sequence[StdTool[Any]]] = (CURATE, FEEDBACK, LIFT, SAVE)

@@ -47,11 +47,18 @@ async def _servers(
 
 async def _stats(backing: Backing, asked: AskStats, origin: CallOrigin, timeout_s: float) -> Stats:
     ask, scope = backing.query_client.request, origin.caller.scope
-    usage, judged = await asyncio.gather(
+    usage, judged, speculation = await asyncio.gather(
         ask(catalog.LIST_TOOL_USAGE, asked.usage(scope), timeout=timeout_s),
         ask(catalog.LIST_FEEDBACK, asked.feedback(scope), timeout=timeout_s),
+        backing.speculations.threshold(scope),
     )
-    return Stats(usage=usage.usage, total=usage.total, calls=usage.calls, feedback=judged.feedback)
+    return Stats(
+        usage=usage.usage,
+        total=usage.total,
+        calls=usage.calls,
+        feedback=judged.feedback,
+        speculation=speculation,
+    )
 
 
 TOOLS: Final = StdTool(
@@ -75,7 +82,8 @@ STATS: Final = StdTool(
     "stats",
     "Show use",
     "Show how often tools and named capabilities (server `pml-capabilities`) were called, with "
-    "success and mean duration, and how useful runs were found.",
+    "success and mean duration, how useful runs were found, and the score from which an intent "
+    "with a context runs a capability.",
     READS,
     AskStats,
     _stats,

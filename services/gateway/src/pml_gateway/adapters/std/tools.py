@@ -15,10 +15,11 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
+from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api.faults import in_words
 from pml_gateway.domain.api.input_schema import input_schema
 from pml_gateway.domain.tool_calls.repeatable import NotSent
-from pml_gateway.ports import CallOrigin, ComposedPrograms, ToolServers
+from pml_gateway.ports import CallOrigin, ComposedPrograms, Speculations, ToolServers
 
 A = TypeVar("A", bound=BaseModel)
 Q = TypeVar("Q", bound=Query)
@@ -37,6 +38,7 @@ class Backing:
 
     query_client: QueryClient
     composed: ComposedPrograms
+    speculations: Speculations
     tools: Callable[[], ToolServers]
     """All servers, these among them."""
 
@@ -44,7 +46,7 @@ class Backing:
 
 
 Answer = Callable[[Backing, A, CallOrigin, float], Awaitable[Contract]]
-"""Answers a call within so many seconds. Raises QueryFailed and TimeoutError."""
+"""Answers a call within so many seconds. Raises QueryFailed, StorageUnavailable, TimeoutError."""
 
 
 def asks(query_type: QueryType[Q, R], query: Callable[[A, CallOrigin], Q]) -> Answer[A]:
@@ -103,6 +105,9 @@ class StdTool(Generic[A]):
         except QueryFailed as error:
             unknown = error.code == "unavailable" and not self.annotations.read_only
             return ToolOutcome(status="unknown" if unknown else "tool_error", message=error.message)
+        except StorageUnavailable as outage:
+            status = "tool_error" if self.annotations.read_only else "unknown"
+            return ToolOutcome(status=status, message=str(outage))
         return ToolOutcome(status="ok", result=reply.model_dump(mode="json"))
 
 

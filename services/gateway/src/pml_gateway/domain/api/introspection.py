@@ -19,6 +19,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.domain.api.records import Text
 from pml_gateway.domain.api.request import MAX_OFFSET, Request
+from pml_gateway.domain.api.speculation_threshold import SpeculationThreshold
 
 _ServerName = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
@@ -96,12 +97,14 @@ class AskStats(Request):
 
 class Stats(Contract):
     """Calls of tools by programs, and of named capabilities: one page of them, how many there are
-    and all calls together; and how useful runs of capabilities were found."""
+    and all calls together; how useful runs of capabilities were found; and the threshold of
+    speculation."""
 
     usage: tuple[ToolUsage, ...]
     total: int
     calls: int
     feedback: tuple[Feedback, ...]
+    speculation: SpeculationThreshold
 
 
 class JudgeRun(Request):

@@ -43,6 +43,7 @@ from pml_gateway.ports import (
     ComposedPrograms,
     ConfiguredServers,
     KnownTools,
+    Speculations,
     TaskApi,
     WorkflowStore,
 )
@@ -66,6 +67,7 @@ class UseCases:
     configured: ConfiguredServers
     query_client: QueryClient
     composed: ComposedPrograms
+    speculations: Speculations
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def rest_app(
         dns_routes(query_client, caller_or_approver_of(callers)),
         dns_change_routes(query_client, use_cases.composed, caller_or_approver_of(callers)),
         trace_routes(query_client, caller),
-        stats_routes(query_client, caller),
+        stats_routes(query_client, use_cases.speculations, caller),
         index_routes(query_client, caller, approver_of(callers)),
         tool_routes(agents, bus, caller),
         server_routes(

@@ -1,4 +1,4 @@
-"""GET /api/tools/usage and /api/feedback; POST /api/workflows/{id}/feedback."""
+"""GET /api/tools/usage, /api/feedback and /api/speculation; POST /api/workflows/{id}/feedback."""
 
 from typing import Annotated
 from uuid import UUID
@@ -16,11 +16,14 @@ from pml_common.contracts.learner import (
 )
 from pml_gateway.domain.api.introspection import JudgeRun
 from pml_gateway.domain.api.list_cursors import sole_cursor
+from pml_gateway.domain.api.speculation_threshold import SpeculationThreshold
 from pml_gateway.entrypoints.http.routing import NOT_FOUND, CallerOf, ListCursor, Offset, api_router
-from pml_gateway.ports import Caller
+from pml_gateway.ports import Caller, Speculations
 
 
-def stats_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
+def stats_routes(
+    query_client: QueryClient, speculations: Speculations, caller_of: CallerOf
+) -> APIRouter:
     """Routes that read and give evidence of use."""
     router = api_router("stats")
 
@@ -68,6 +71,14 @@ def stats_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
         """Store whether the run of a workflow was useful, and return all opinions of its
         capability. Each caller has one opinion of a workflow, the last one given."""
         query = body.query(caller.scope, caller.principal, workflow_id)
-        return await query_client.request(catalog.GIVE_FEEDBACK, query)
+        return await speculations.judge(query)
+
+    @router.get("/speculation", operation_id="get_speculation")
+    async def get_speculation(
+        caller: Annotated[Caller, Depends(caller_of)],
+    ) -> SpeculationThreshold:
+        """Return the score from which an intent with a context runs a capability, its bounds, and
+        the judgements of such runs that moved it."""
+        return await speculations.threshold(caller.scope)
 
     return router

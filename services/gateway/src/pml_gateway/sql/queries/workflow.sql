@@ -183,6 +183,9 @@ WITH calls AS (
 ), cached AS (
     DELETE FROM cached_result
     WHERE org = $1 AND project = $2 AND workflow_id = $3
+), speculated AS (
+    DELETE FROM speculation
+    WHERE org = $1 AND project = $2 AND workflow_id = $3
 ), asked AS (
     UPDATE approval
     SET parked = NULL, reason = NULL

@@ -12,6 +12,7 @@ from pml_cli.approvals import approvals
 from pml_cli.bus import bus
 from pml_cli.dns import dns
 from pml_cli.errors import USAGE, CommandError, asks_for_json, fail
+from pml_cli.learner import learner
 from pml_cli.offline import offline
 from pml_cli.options import AsJson, Home, Reason, Url
 from pml_cli.registry import registry
@@ -30,6 +31,7 @@ app.add_typer(dns, name="dns")
 app.add_typer(registry, name="registry")
 app.add_typer(bus, name="bus")
 app.add_typer(workflows, name="workflows")
+app.add_typer(learner, name="learner")
 app.add_typer(offline)
 
 

@@ -19,6 +19,7 @@ LISTS = (
     "approvals",
     "capabilities",
     "capabilities/fs:read/dependencies",
+    "traces",
     f"traces/{UUID(int=1)}",
     "tools/usage",
     "feedback",
@@ -140,6 +141,8 @@ async def test_another_content_type_is_rejected_with_the_right_one(headers: dict
         *((f"/api/{path}?offset={2**31}", "offset") for path in LISTS),
         ("/api/workflows/not-an-id", "workflow_id"),
         ("/api/traces/not-an-id", "capability_id"),
+        ("/api/traces?order=oldest", "order"),
+        ("/api/trace/not-an-id", "trace_id"),
         ("/api/capabilities?limit=many", "limit"),
     ],
 )

@@ -4,11 +4,14 @@ import re
 from pathlib import Path
 
 from pml_common.contracts.gateway import ToolOutcome
+from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.stub_tools import ECHO
 from services.gateway.tests.support.builders import ELSEWHERE, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.support.fakes import record
 from services.gateway.tests.support.harness import READY, failed, world
+
+EXAMPLES = Path(__file__).parents[4] / "libs/pml_common/examples"
 
 
 async def test_a_workflow_is_shown_with_all_its_details() -> None:
@@ -58,11 +61,25 @@ async def test_traces_come_from_the_learner() -> None:
     async with world() as w:
         new = workflow()
         for path in (f"/api/traces/{new.workflow_id}", f"/api/workflows/{new.workflow_id}/trace"):
-            assert (await w.http.get(path)).json() == {
-                "traces": [],
-                "total": 0,
-                "next_cursor": None,
-            }
+            none = {"traces": [], "total": 0, "next_cursor": None}
+            assert (await w.http.get(path)).json() == none
+        asked = {"order": "priority", "intent": "a b", "limit": 3}
+        assert (await w.http.get("/api/traces", params=asked)).json()["total"] == 0
+        last = w.peers.trace_queries[-1]
+        assert last.model_dump(include=set(asked)) == asked
+        assert last.scope == SCOPE
+
+
+async def test_one_trace_comes_from_the_learner() -> None:
+    path = EXAMPLES / "qry.learner.find-trace.v1.reply.json"
+    trace = ExecutionTrace.model_validate_json(path.read_text())
+    async with world() as w:
+        w.peers.traces = (trace,)
+        found = await w.http.get(f"/api/trace/{trace.trace_id}")
+        assert ExecutionTrace.model_validate(found.json()) == trace
+        missing = await w.http.get(f"/api/trace/{trace.workflow_id}")
+        assert missing.status_code == 404
+        assert "no trace" in missing.json()["error"]["message"]
 
 
 async def test_discovery_comes_from_the_registry() -> None:
@@ -165,7 +182,7 @@ async def test_every_route_is_described_with_an_id_and_the_error_form() -> None:
             for method, operation in methods.items()
         }
         ids = [operation["operationId"] for operation in operations.values()]
-        assert len(ids) == len(set(ids)) == 48
+        assert len(ids) == len(set(ids)) == 50
         assert all(re.fullmatch(r"[a-z_]+", each) for each in ids)
         for name, operation in operations.items():
             if "/api/" in name:

@@ -24,7 +24,7 @@ from pml_common.contracts.decision import Verdict
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolOutcome
-from pml_common.contracts.learner import ListTraces, TracePage
+from pml_common.contracts.learner import ExecutionTrace, FindTrace, ListTraces, TracePage
 from pml_common.contracts.registry import (
     CapabilityDescriptions,
     CapabilityHit,
@@ -84,6 +84,8 @@ class FakeServices:
     dynamic: tuple[DynamicCall, ...] = ()
     known_hits: tuple[CapabilityHit, ...] = ()
     graph: FakeGraph = field(default_factory=FakeGraph)
+    traces: tuple[ExecutionTrace, ...] = ()
+    trace_queries: list[ListTraces] = field(default_factory=list[ListTraces])
     release: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def start(self) -> None:
@@ -101,6 +103,7 @@ class FakeServices:
         await self.bus.serve(catalog.DISCOVER, self._discover)
         await self.bus.serve(catalog.LIST_TOOLS, self._tools)
         await self.bus.serve(catalog.LIST_TRACES, self._traces)
+        await self.bus.serve(catalog.FIND_TRACE, self._trace)
         await self.graph.serve(self.bus, self._resolve)
 
     async def _analyze(self, requested: ExecutionRequested) -> Sequence[Message]:
@@ -237,7 +240,14 @@ class FakeServices:
         return ToolCatalog(tools=self.catalog)
 
     async def _traces(self, query: ListTraces) -> TracePage:
+        self.trace_queries.append(query)
         return TracePage(traces=(), total=0)
+
+    async def _trace(self, query: FindTrace) -> ExecutionTrace:
+        for trace in self.traces:
+            if trace.trace_id == query.trace_id:
+                return trace
+        raise QueryFailed("not_found", f"no trace {query.trace_id} in {query.scope}")
 
 
 def record(of: Workflow, name: str, code_hash: str = CODE_HASH) -> CapabilityRecord:

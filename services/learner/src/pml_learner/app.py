@@ -13,8 +13,10 @@ from pml_common.health import Checks
 from pml_common.storage.errors import map_unavailable
 from pml_common.storage.schema import open_schema, storage_check
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
+from pml_learner.domain.retention import Retention
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_call_ended import on_calls_ended
+from pml_learner.entrypoints.bus.on_find_trace import on_find_trace
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.entrypoints.bus.on_usage import (
@@ -30,6 +32,7 @@ _DELETE_EVERY_S = 3600.0
 _DELETE_FIRST_S = 60.0
 """After its start a service has other work."""
 _DELETE_AT_ONCE = 1000
+_MONTHS_EVERY_S = 6 * 3600.0
 
 
 @asynccontextmanager
@@ -43,6 +46,9 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         await bus.serve(
             catalog.LIST_TRACES,
             map_unavailable(partial(on_list_traces, traces=traces), unavailable),
+        )
+        await bus.serve(
+            catalog.FIND_TRACE, map_unavailable(partial(on_find_trace, traces=traces), unavailable)
         )
         await bus.serve(
             catalog.LIST_TOOL_USAGE,
@@ -67,14 +73,28 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
             catalog.LEARNER_ON_WORKFLOW_DATA_DELETED,
             partial(on_workflow_data_deleted, traces=traces),
         )
-        old = partial(delete_old, bus, traces, timedelta(days=settings.learner_trace_days))
+        old = partial(delete_old, bus, traces, settings.retention)
+        months = partial(make_months, bus, traces)
         async with background(
-            [run_periodically(old, _DELETE_EVERY_S, first_after_s=_DELETE_FIRST_S)]
+            [
+                run_periodically(months, _MONTHS_EVERY_S),
+                run_periodically(old, _DELETE_EVERY_S, first_after_s=_DELETE_FIRST_S),
+            ]
         ):
             yield {"postgres": storage_check(pool)}
 
 
-async def delete_old(bus: Bus, traces: TraceStore, keep: timedelta) -> None:
-    """Delete the traces that are older than this. Raises StorageUnavailable."""
-    while await traces.forget(bus.now() - keep, _DELETE_AT_ONCE):
-        pass
+async def make_months(bus: Bus, traces: TraceStore) -> None:
+    """Make room for the traces of this month and the next. Raises StorageUnavailable."""
+    now = bus.now()
+    await traces.make_room(at.timestamp() * 1000 for at in (now, now + timedelta(days=31)))
+
+
+async def delete_old(bus: Bus, traces: TraceStore, retention: Retention) -> None:
+    """Delete the traces that are older than their scope keeps them: whole months first, then the
+    rest in steps. Raises StorageUnavailable."""
+    now = bus.now()
+    await traces.drop_months(retention, now)
+    for scope in await traces.scopes():
+        while await traces.forget(scope, retention.since(scope, now), _DELETE_AT_ONCE):
+            pass

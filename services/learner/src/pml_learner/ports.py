@@ -1,6 +1,6 @@
 """Ports of the learner's handlers."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Protocol
@@ -9,8 +9,10 @@ from uuid import UUID
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.learner import (
+    ExecutionTrace,
     Feedback,
     FeedbackPage,
+    FindTrace,
     GiveFeedback,
     ListFeedback,
     ListToolUsage,
@@ -20,7 +22,16 @@ from pml_common.contracts.learner import (
 )
 from pml_common.contracts.scope import Scope
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.domain.retention import Retention
 from pml_learner.domain.tool_usage import Calls, UsedTool
+
+
+class AlreadyStored(Exception):
+    """A trace of this id was stored with another message, maybe in another month: a workflow has
+    one run, and a run one end."""
+
+    def __init__(self, trace_id: UUID) -> None:
+        super().__init__(f"trace {trace_id} is stored already")
 
 
 class LearningBatch(Protocol):
@@ -40,7 +51,7 @@ class LearningBatch(Protocol):
 
     async def save(self, lessons: Sequence[Lesson], calls: Mapping[UsedTool, Calls]) -> None:
         """Store the traces, callers first, and the last experience of each capability, and count
-        the calls."""
+        the calls. The end of the batch raises AlreadyStored."""
         ...
 
     def conclude(self, facts: Mapping[UUID, Sequence[Message]]) -> Mapping[UUID, Sequence[Message]]:
@@ -52,6 +63,11 @@ class LearningBatch(Protocol):
 class TraceStore(Protocol):
     """Traces and learning. Every method may raise StorageUnavailable."""
 
+    async def make_room(self, times: Iterable[float]) -> None:
+        """Make room for traces of these times, in milliseconds; a batch stores none of a month that
+        has none. Idempotent."""
+        ...
+
     def batch(
         self, message_ids: Collection[UUID], consumer: str
     ) -> AbstractAsyncContextManager[LearningBatch]:
@@ -59,8 +75,12 @@ class TraceStore(Protocol):
         ...
 
     async def traces(self, query: ListTraces) -> TracePage:
-        """Return traces of a capability, of a workflow or of the whole scope, newest first.
-        Raises BadCursor."""
+        """Return traces of a capability, a workflow, an intent or the whole scope, in the order
+        that is asked for. Raises BadCursor."""
+        ...
+
+    async def trace(self, query: FindTrace) -> ExecutionTrace | None:
+        """Return one trace; None where the scope has none of this id."""
         ...
 
     async def usage(self, query: ListToolUsage) -> ToolUsagePage:
@@ -82,7 +102,15 @@ class TraceStore(Protocol):
         was learned stays; a repetition changes nothing."""
         ...
 
-    async def forget(self, before: datetime, limit: int) -> int:
-        """Delete the traces of at most `limit` old workflows of all scopes, those with a trace from
+    async def scopes(self) -> Sequence[Scope]:
+        """Return the scopes that learn."""
+        ...
+
+    async def forget(self, scope: Scope, before: datetime, limit: int) -> int:
+        """Delete the traces of at most `limit` old workflows of a scope, those with a trace from
         before this time, and return their number; what was learned stays."""
+        ...
+
+    async def drop_months(self, retention: Retention, now: datetime) -> None:
+        """Delete the traces of the months of which no scope keeps any; what was learned stays."""
         ...

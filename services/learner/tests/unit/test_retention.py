@@ -8,6 +8,7 @@ from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.learner import ListTraces
 from pml_learner.adapters.memory_traces import MemoryTraceStore
 from pml_learner.app import delete_old
+from pml_learner.domain.retention import Retention
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from services.learner.tests.support.builders import SCOPE, STARTED_AT, finished_run
@@ -15,7 +16,7 @@ from services.learner.tests.support.builders import SCOPE, STARTED_AT, finished_
 
 async def test_traces_are_kept_for_so_many_days_by_the_bus_clock() -> None:
     began = datetime.fromtimestamp(STARTED_AT / 1000, UTC)
-    traces, keep = MemoryTraceStore(), timedelta(days=90)
+    traces, keep = MemoryTraceStore(), Retention(timedelta(days=90))
     await on_runs_finished([finished_run() for _ in range(3)], traces, TdRule())
 
     async def left_after(days: int) -> int:

@@ -348,7 +348,15 @@ LIST_TRACES = QueryType(
     "list-traces",
     learner.ListTraces,
     learner.TracePage,
-    "List the traces of a capability or workflow, newest first.",
+    "List the traces of a capability, workflow or intent, newest first or by priority.",
+    clients=("gateway",),
+)
+FIND_TRACE = QueryType(
+    "learner",
+    "find-trace",
+    learner.FindTrace,
+    learner.ExecutionTrace,
+    "Find one trace by its id.",
     clients=("gateway",),
 )
 LIST_TOOL_USAGE = QueryType(

@@ -79,12 +79,21 @@ class EdgesObserved(Event):
     cohort: int = Field(default=0, ge=0, lt=COHORTS)
 
 
+TraceOrder = Literal["newest", "priority"]
+
+COUNTED_TRACES: Final = 10_000
+"""The number up to which the traces of a list are counted."""
+
+
 class ListTraces(Query):
-    """List traces, newest first, of one capability or of one workflow; the workflow's own run
-    precedes those inside it."""
+    """List traces of one capability, of one workflow, of one intent (its exact text) or of all:
+    newest first, where a workflow's own run precedes those inside it, or by priority, the highest
+    first."""
 
     capability_id: UUID | None = None
     workflow_id: UUID | None = None
+    intent: Annotated[str, StringConstraints(min_length=1, max_length=10_000)] | None = None
+    order: TraceOrder = "newest"
     limit: int = Field(default=20, ge=1, le=200)
     offset: int = Field(default=0, ge=0)
     cursor: PlaceCursor | None = None
@@ -122,8 +131,15 @@ class ExecutionTrace(Contract):
     position: int | None = Field(default=None, ge=1)
 
 
+class FindTrace(Query):
+    """Find one trace; errors: `not_found`."""
+
+    trace_id: UUID
+
+
 class TracePage(Contract):
-    """One page of traces, and the total number; with `next_cursor` there are more."""
+    """One page of traces, and the total number, of which no more than `COUNTED_TRACES` are counted;
+    with `next_cursor` there are more."""
 
     traces: tuple[ExecutionTrace, ...]
     total: int = Field(ge=0)

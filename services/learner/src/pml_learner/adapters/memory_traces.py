@@ -1,6 +1,6 @@
 """Traces in memory; tested by the same suite as the Postgres store."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from uuid import UUID
@@ -9,9 +9,11 @@ from typing_extensions import override
 
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.learner import (
+    COUNTED_TRACES,
     ExecutionTrace,
     Feedback,
     FeedbackPage,
+    FindTrace,
     GiveFeedback,
     ListFeedback,
     ListToolUsage,
@@ -24,9 +26,10 @@ from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInbox, MemoryInboxBatch
 from pml_common.storage.store_transaction import StoreBatch
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
-from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, newest_first
+from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, sliced_traces
+from pml_learner.domain.retention import Retention, executed_at, month_of
 from pml_learner.domain.tool_usage import Calls, UsedTool
-from pml_learner.ports import LearningBatch, TraceStore
+from pml_learner.ports import AlreadyStored, LearningBatch, TraceStore
 
 
 class MemoryTraceStore(TraceStore):
@@ -43,6 +46,10 @@ class MemoryTraceStore(TraceStore):
         """By workflow and principal: the capability, and whether its run was useful."""
 
     @override
+    async def make_room(self, times: Iterable[float]) -> None:
+        pass
+
+    @override
     @asynccontextmanager
     async def batch(
         self, message_ids: Collection[UUID], consumer: str
@@ -55,8 +62,14 @@ class MemoryTraceStore(TraceStore):
         found = [
             trace for scope, trace in self.stored if scope == query.scope and _matches(trace, query)
         ]
-        page, following = newest_first(query).sliced(found, query.cursor, query.offset, query.limit)
-        return TracePage(traces=page, total=len(found), next_cursor=following)
+        page, following = sliced_traces(query, found)
+        total = min(len(found), COUNTED_TRACES)
+        return TracePage(traces=page, total=total, next_cursor=following)
+
+    @override
+    async def trace(self, query: FindTrace) -> ExecutionTrace | None:
+        key = query.scope, query.trace_id
+        return next((each for scope, each in self.stored if (scope, each.trace_id) == key), None)
 
     def count(self, calls: Mapping[UsedTool, Calls]) -> None:
         """Add calls to those counted before."""
@@ -118,18 +131,31 @@ class MemoryTraceStore(TraceStore):
         ]
 
     @override
-    async def forget(self, before: datetime, limit: int) -> int:
-        first_kept = before.timestamp() * 1000
-        old = {
-            (scope, trace.workflow_id)
-            for scope, trace in self.stored
-            if trace.executed_at < first_kept
-        }
-        gone = set(list(old)[:limit])
+    async def scopes(self) -> Sequence[Scope]:
+        return list(dict.fromkeys(scope for scope, _ in self.stored))
+
+    @override
+    async def forget(self, scope: Scope, before: datetime, limit: int) -> int:
+        old = [t.workflow_id for of, t in self.stored if of == scope and executed_at(t) < before]
+        gone = set(list(dict.fromkeys(old))[:limit])
         self.stored = [
-            (scope, trace) for scope, trace in self.stored if (scope, trace.workflow_id) not in gone
+            (of, trace) for of, trace in self.stored if of != scope or trace.workflow_id not in gone
         ]
         return len(gone)
+
+    @override
+    async def drop_months(self, retention: Retention, now: datetime) -> None:
+        gone = {month_of(executed_at(trace)) for _, trace in self.stored}
+        for scope, trace in self.stored:
+            month = month_of(executed_at(trace))
+            is_kept = executed_at(trace) >= retention.since(scope, now)
+            if is_kept or month >= month_of(now - retention.default):
+                gone.discard(month)
+        self.stored = [
+            (scope, trace)
+            for scope, trace in self.stored
+            if month_of(executed_at(trace)) not in gone
+        ]
 
 
 class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
@@ -149,6 +175,11 @@ class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
     @override
     async def save(self, lessons: Sequence[Lesson], calls: Mapping[UsedTool, Calls]) -> None:
         traces = [(lesson.run.scope, lesson.trace) for lesson in lessons]
+        keys = {(scope, trace.trace_id) for scope, trace in self._store.stored}
+        for scope, trace in traces:
+            if (scope, trace.trace_id) in keys:
+                raise AlreadyStored(trace.trace_id)
+            keys.add((scope, trace.trace_id))
         learned = {lesson.capability: lesson.experience for lesson in lessons}
         self._batch.stage(lambda: self._store.store(traces))
         self._batch.stage(lambda: self._store.experiences.update(learned))
@@ -167,7 +198,8 @@ def _usage(used: UsedTool, made: Calls) -> ToolUsage:
 
 
 def _matches(trace: ExecutionTrace, query: ListTraces) -> bool:
-    return query.capability_id in (None, trace.capability_id) and query.workflow_id in (
-        None,
-        trace.workflow_id,
+    return (
+        query.capability_id in (None, trace.capability_id)
+        and query.workflow_id in (None, trace.workflow_id)
+        and query.intent in (None, trace.intent)
     )

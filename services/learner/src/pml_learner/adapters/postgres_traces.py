@@ -1,9 +1,9 @@
 """Traces and learning in Postgres, schema `learner`."""
 
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
@@ -14,15 +14,10 @@ from typing_extensions import override
 from pml_common.contracts.capability import CapabilityIdentity, Learning, Usage
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.learner import (
+    COUNTED_TRACES,
     ExecutionTrace,
-    Feedback,
-    FeedbackPage,
-    GiveFeedback,
-    ListFeedback,
-    ListToolUsage,
+    FindTrace,
     ListTraces,
-    ToolUsage,
-    ToolUsagePage,
     TracePage,
 )
 from pml_common.contracts.scope import Scope
@@ -34,10 +29,12 @@ from pml_common.storage.pool import Pool, connection, snapshot, transaction
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.recent_keys import RecentKeys
 from pml_common.storage.store_transaction import StoreBatch
+from pml_learner.adapters.postgres_months import PostgresMonths
+from pml_learner.adapters.postgres_usage import PostgresUsage
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
-from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, newest_first
+from pml_learner.domain.orders import order_of
 from pml_learner.domain.tool_usage import Calls, UsedTool
-from pml_learner.ports import LearningBatch, TraceStore
+from pml_learner.ports import AlreadyStored, LearningBatch, TraceStore
 
 _SQL = load_queries("pml_learner")
 
@@ -57,11 +54,11 @@ _TASK_RESULTS = TypeAdapter(tuple[TaskResult, ...])
 T = TypeVar("T")
 
 
-class PostgresTraceStore(TraceStore):
+class PostgresTraceStore(PostgresMonths, PostgresUsage, TraceStore):
     """Traces and learning in Postgres."""
 
     def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+        super().__init__(pool)
         self._met = RecentKeys[ScopedCapability](_MET)
 
     @override
@@ -72,56 +69,35 @@ class PostgresTraceStore(TraceStore):
         async with inbox.batch_once(self._pool, message_ids, consumer) as handled:
             batch = PostgresLearningBatch(handled, self._met)
             yield batch
-            await batch.write(consumer)
+            try:
+                await batch.write(consumer)
+            except asyncpg.CheckViolationError:  # another replica dropped a month
+                self.forget_months()
+                raise
         self._met.add(batch.capabilities)
 
     @override
     async def traces(self, query: ListTraces) -> TracePage:
-        where = (*scope_columns(query.scope), query.capability_id, query.workflow_id)
-        order = newest_first(query)
-        page = query.limit + 1, query.offset, *(order.after(query.cursor) or _START[:3])
+        intent = None if query.intent is None else storable(query.intent)
+        filters = query.capability_id, query.workflow_id, intent
+        where = (*scope_columns(query.scope), *filters)
+        order, name = order_of(query), "list-traces"
+        page = query.limit + 1, query.offset, *(order.after(query.cursor) or _START)
+        if query.order == "priority":
+            name = "list-traces-by-priority"
         async with snapshot(self._pool) as session:
-            rows = await session.fetch(_SQL["list-traces"], *where, *page)
-            total = await session.fetchval(_SQL["count-traces"], *where)
+            await session.execute(_SQL["plan-each"])
+            rows = await session.fetch(_SQL[name], *where, *page)
+            total = await session.fetchval(_SQL["count-traces"], *where, COUNTED_TRACES)
         traces, following = order.cut([_trace(row) for row in rows], query.limit)
         return TracePage(traces=traces, total=total, next_cursor=following)
 
     @override
-    async def usage(self, query: ListToolUsage) -> ToolUsagePage:
-        where = (*scope_columns(query.scope), query.server_id)
-        page = query.limit + 1, query.offset, *(MOST_CALLED.after(query.cursor) or _START[:3])
-        async with snapshot(self._pool) as session:
-            rows = await session.fetch(_SQL["list-tool-usage"], *where, *page)
-            counted = await session.fetchrow(_SQL["sum-tool-usage"], *where)
-        usage, following = MOST_CALLED.cut([ToolUsage(**row) for row in rows], query.limit)
-        return ToolUsagePage(usage=usage, next_cursor=following, **(counted or {}))
-
-    @override
-    async def judge(self, given: GiveFeedback) -> Feedback | None:
-        scope = scope_columns(given.scope)
-        async with transaction(self._pool) as session:
-            capability_id = await session.fetchval(
-                _SQL["capability-of-workflow"], *scope, given.workflow_id
-            )
-            if capability_id is None:
-                return None
-            who = storable(given.principal)
-            opinion = capability_id, given.useful, given.comment
-            await session.execute(_SQL["give-feedback"], *scope, given.workflow_id, who, *opinion)
-            rows = await session.fetch(
-                _SQL["list-feedback"], *scope, capability_id, 1, 0, *_START[:2]
-            )
-        return Feedback(**rows[0])
-
-    @override
-    async def judged(self, query: ListFeedback) -> FeedbackPage:
-        scope = scope_columns(query.scope)
-        page = query.limit + 1, query.offset, *(MOST_JUDGED.after(query.cursor) or _START[:2])
-        async with snapshot(self._pool) as session:
-            rows = await session.fetch(_SQL["list-feedback"], *scope, None, *page)
-            total = await session.fetchval(_SQL["count-feedback"], *scope)
-        feedback, following = MOST_JUDGED.cut([Feedback(**row) for row in rows], query.limit)
-        return FeedbackPage(feedback=feedback, total=total, next_cursor=following)
+    async def trace(self, query: FindTrace) -> ExecutionTrace | None:
+        async with connection(self._pool) as session:
+            key = scope_columns(query.scope)
+            row = await session.fetchrow(_SQL["find-trace"], *key, query.trace_id)
+        return None if row is None else _trace(row)
 
     @override
     async def erase(self, scope: Scope, workflow_id: UUID) -> None:
@@ -130,11 +106,6 @@ class PostgresTraceStore(TraceStore):
             await session.execute(_SQL["await-traces"])
             for step in ("note-deletion", "erase-traces", "erase-comments"):
                 await session.execute(_SQL[step], *key)
-
-    @override
-    async def forget(self, before: datetime, limit: int) -> int:
-        async with connection(self._pool) as session:
-            return await session.fetchval(_SQL["forget-traces"], before, limit)
 
 
 class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
@@ -170,7 +141,8 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
 
     async def write(self, consumer: str) -> None:
         """Write all lessons, the last of them together with the messages to publish, and count
-        calls."""
+        calls. Raises AlreadyStored."""
+        await self._require_new()
         if self._calls:
             rows = [_call_columns(used, made) for used, made in self._calls.items()]
             await self._batch.connection.execute(_SQL["count-calls"], *columns(rows, 8))
@@ -186,6 +158,13 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
                 *columns(self._batch.take() if last else (), 2),
                 consumer,
             )
+
+    async def _require_new(self) -> None:
+        keys = [(*scope_columns(each.run.scope), each.run.trace_id) for each in self._lessons]
+        twice = [trace_id for (*_, trace_id), times in Counter(keys).items() if times > 1]
+        rows = await self._batch.connection.fetch(_SQL["find-stored"], *columns(keys, 3))
+        for trace_id in (*twice, *(row["id"] for row in rows)):
+            raise AlreadyStored(trace_id)
 
 
 def _key(capability: ScopedCapability) -> tuple[str, str, UUID]:

@@ -21,6 +21,11 @@ def capabilities_of(runs: Iterable[RunFinished]) -> Mapping[ScopedCapability, Ca
     }
 
 
+def times_of(runs: Iterable[RunFinished]) -> Iterable[float]:
+    """The times of the traces to store, in milliseconds."""
+    return [each.started_at for run in runs for each in (run, *run.nested)]
+
+
 def lessons_of(
     before: Mapping[ScopedCapability, Experience], runs: Sequence[RunFinished], rule: TdRule
 ) -> Mapping[UUID, Sequence[Lesson]]:

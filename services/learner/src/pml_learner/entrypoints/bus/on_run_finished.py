@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pml_common.bus.port import Handled
 from pml_common.contracts import catalog
 from pml_common.contracts.executor import RunFinished
-from pml_learner.domain.batch import capabilities_of, lessons_of, messages_of
+from pml_learner.domain.batch import capabilities_of, lessons_of, messages_of, times_of
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.domain.tool_usage import calls_of
 from pml_learner.domain.uses import uses_observed
@@ -20,6 +20,7 @@ async def on_runs_finished(
     """Learn from runs and the capabilities they called, count their calls, and tell which intents
     they served; a redelivered run publishes the same messages, teaches nothing and counts for
     nothing."""
+    await traces.make_room(times_of(runs))
     async with traces.batch([run.event_id for run in runs], _CONSUMER) as batch:
         new = [run for run in runs if run.event_id not in batch.replayed]
         before = await batch.experience_of(capabilities_of(new))

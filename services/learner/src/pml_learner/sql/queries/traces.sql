@@ -69,34 +69,6 @@ WHERE NOT EXISTS (
         AND deleted_workflow.workflow_id = trace.workflow_id
 )
 
--- name: list-traces
-SELECT
-    id, capability_id, workflow_id, intent_text,
-    (extract(epoch FROM executed_at) * 1000)::double precision AS executed_at_ms,
-    success, duration_ms, result, error, executed_path, decisions, task_results, priority,
-    parent_trace_id, dry_run, node_id, name, discovery_id
-FROM execution_trace
-WHERE org = $1 AND project = $2
-    AND ($3::uuid IS NULL OR capability_id = $3)
-    AND ($4::uuid IS NULL OR workflow_id = $4)
-    AND (
-        $7::boolean IS NULL
-        OR (
-            $4::uuid IS NOT NULL AND parent_trace_id IS NOT NULL,
-            -(extract(epoch FROM executed_at) * 1000)::double precision,
-            id
-        ) > ($7, $8::double precision, $9::uuid)
-    )
-ORDER BY $4::uuid IS NOT NULL AND parent_trace_id IS NOT NULL, executed_at DESC, id
-LIMIT $5 OFFSET $6
-
--- name: count-traces
-SELECT count(*)
-FROM execution_trace
-WHERE org = $1 AND project = $2
-    AND ($3::uuid IS NULL OR capability_id = $3)
-    AND ($4::uuid IS NULL OR workflow_id = $4)
-
 -- name: await-traces
 -- Waits for batches that have added traces and holds back those to come: what they add is deleted,
 -- or they see the note.
@@ -115,22 +87,3 @@ WHERE org = $1 AND project = $2 AND workflow_id = $3
 UPDATE feedback
 SET comment = ''
 WHERE org = $1 AND project = $2 AND workflow_id = $3
-
--- name: forget-traces
--- Over all scopes: the clock works for the learner, not for a caller. A workflow's traces go
--- together, since they refer to each other.
-WITH old AS (
-    SELECT DISTINCT org, project, workflow_id
-    FROM (
-        SELECT org, project, workflow_id
-        FROM execution_trace
-        WHERE executed_at < $1
-        LIMIT $2
-    ) AS found
-), deleted AS (
-    DELETE FROM execution_trace
-    USING old
-    WHERE execution_trace.org = old.org AND execution_trace.project = old.project
-        AND execution_trace.workflow_id = old.workflow_id
-)
-SELECT count(*)::integer FROM old

@@ -1,0 +1,42 @@
+"""`pml learner`: what the learner stored of runs."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from pml_cli.options import AsJson, Url
+from pml_cli.session import session
+
+learner = typer.Typer(no_args_is_help=True, help="Read what was recorded of runs.")
+
+
+@learner.callback()
+def main() -> None:
+    """Read what was recorded of runs."""
+
+
+@learner.command("traces")
+def learner_traces(
+    capability: Annotated[str | None, typer.Option(help="Id of a capability.")] = None,
+    intent: Annotated[str | None, typer.Option(help="The exact text of an intent.")] = None,
+    order: Annotated[
+        Literal["newest", "priority"], typer.Option(help="The newest or most surprising first.")
+    ] = "newest",
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """List traces of runs."""
+    from pml_cli.commands import tracing
+
+    with session(url, as_json=as_json) as (client, out):
+        tracing.traces(client, out, capability, intent, order, limit)
+
+
+@learner.command("trace")
+def learner_trace(trace: str, url: Url = None, as_json: AsJson = False) -> None:
+    """Show one trace by its id; `pml trace` shows those of a workflow."""
+    from pml_cli.commands import tracing
+
+    with session(url, as_json=as_json) as (client, out):
+        tracing.trace(client, out, trace)

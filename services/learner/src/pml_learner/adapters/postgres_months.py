@@ -1,0 +1,60 @@
+"""Retention of traces in Postgres: a table for each month."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from pml_common.contracts.scope import Scope
+from pml_common.storage.columns import columns, scope_columns, scope_of
+from pml_common.storage.pool import Connection, Pool, connection, transaction
+from pml_common.storage.queries import load_queries
+from pml_learner.domain.retention import Retention, month_of
+
+_SQL = load_queries("pml_learner")
+
+
+class PostgresMonths:
+    """Makes and drops the tables of months, and deletes old traces from them."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._months = set[tuple[int, int]]()
+        """Months that have a table."""
+
+    async def make_room(self, times: Iterable[float]) -> None:
+        found = {month_of(at): at for at in (datetime.fromtimestamp(t / 1e3, UTC) for t in times)}
+        for month in sorted(found.keys() - self._months):
+            async with transaction(self._pool) as session:
+                await session.execute(_SQL["make-month"], found[month].timestamp())
+            self._months.add(month)
+
+    def forget_months(self) -> None:
+        """Look again which months have a table."""
+        self._months.clear()
+
+    async def scopes(self) -> Sequence[Scope]:
+        async with connection(self._pool) as session:
+            return [scope_of(row) for row in await session.fetch(_SQL["list-scopes"])]
+
+    async def forget(self, scope: Scope, before: datetime, limit: int) -> int:
+        async with connection(self._pool) as session:
+            key = scope_columns(scope)
+            return await session.fetchval(_SQL["forget-traces"], *key, before, limit)
+
+    async def drop_months(self, retention: Retention, now: datetime) -> None:
+        async with connection(self._pool) as session:
+            names = await session.fetch(_SQL["list-months"], now - retention.default)
+        for row in names:
+            async with transaction(self._pool) as session:
+                await session.execute(_SQL["hurry"])
+                await session.execute(_SQL["hold-months"])
+                if await _is_old(session, retention, now, row["begins"], row["ends"]):
+                    await session.execute(_SQL["drop-month"], row["name"])
+        self.forget_months()
+
+
+async def _is_old(
+    session: Connection, retention: Retention, now: datetime, begins: datetime, ends: datetime
+) -> bool:
+    kept = retention.kept_longer(ends, now)
+    rows = [(*scope_columns(scope), since) for scope, since in kept.items()]
+    return not await session.fetchval(_SQL["has-young-traces"], *columns(rows, 3), begins, ends)

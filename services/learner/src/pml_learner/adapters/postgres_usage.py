@@ -1,0 +1,61 @@
+"""Counted calls and opinions in Postgres."""
+
+from pml_common.contracts.learner import (
+    Feedback,
+    FeedbackPage,
+    GiveFeedback,
+    ListFeedback,
+    ListToolUsage,
+    ToolUsage,
+    ToolUsagePage,
+)
+from pml_common.storage.columns import scope_columns
+from pml_common.storage.pool import Pool, snapshot, transaction
+from pml_common.storage.queries import load_queries, storable
+from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED
+
+_SQL = load_queries("pml_learner")
+
+_START = (None,) * 3
+"""The place before the first entry of a list."""
+
+
+class PostgresUsage:
+    """Reads counted calls; stores and reads opinions."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def usage(self, query: ListToolUsage) -> ToolUsagePage:
+        where = (*scope_columns(query.scope), query.server_id)
+        page = query.limit + 1, query.offset, *(MOST_CALLED.after(query.cursor) or _START[:3])
+        async with snapshot(self._pool) as session:
+            rows = await session.fetch(_SQL["list-tool-usage"], *where, *page)
+            counted = await session.fetchrow(_SQL["sum-tool-usage"], *where)
+        usage, following = MOST_CALLED.cut([ToolUsage(**row) for row in rows], query.limit)
+        return ToolUsagePage(usage=usage, next_cursor=following, **(counted or {}))
+
+    async def judge(self, given: GiveFeedback) -> Feedback | None:
+        scope = scope_columns(given.scope)
+        async with transaction(self._pool) as session:
+            capability_id = await session.fetchval(
+                _SQL["capability-of-workflow"], *scope, given.workflow_id
+            )
+            if capability_id is None:
+                return None
+            who = storable(given.principal)
+            opinion = capability_id, given.useful, given.comment
+            await session.execute(_SQL["give-feedback"], *scope, given.workflow_id, who, *opinion)
+            rows = await session.fetch(
+                _SQL["list-feedback"], *scope, capability_id, 1, 0, *_START[:2]
+            )
+        return Feedback(**rows[0])
+
+    async def judged(self, query: ListFeedback) -> FeedbackPage:
+        scope = scope_columns(query.scope)
+        page = query.limit + 1, query.offset, *(MOST_JUDGED.after(query.cursor) or _START[:2])
+        async with snapshot(self._pool) as session:
+            rows = await session.fetch(_SQL["list-feedback"], *scope, None, *page)
+            total = await session.fetchval(_SQL["count-feedback"], *scope)
+        feedback, following = MOST_JUDGED.cut([Feedback(**row) for row in rows], query.limit)
+        return FeedbackPage(feedback=feedback, total=total, next_cursor=following)

@@ -1,0 +1,58 @@
+-- name: make-month
+SELECT make_trace_month(to_timestamp($1))
+
+-- name: list-scopes
+SELECT DISTINCT org, project FROM learning ORDER BY org, project
+
+-- name: list-months
+-- Months that end by then, the oldest first.
+SELECT name, begins AT TIME ZONE 'UTC' AS begins, ends AT TIME ZONE 'UTC' AS ends
+FROM (
+    SELECT
+        child.relname::text AS name,
+        to_date(right(child.relname, 7), 'YYYY_MM')::timestamp AS begins,
+        to_date(right(child.relname, 7), 'YYYY_MM') + interval '1 month' AS ends
+    FROM pg_inherits
+    JOIN pg_class AS child ON child.oid = inhrelid
+    WHERE inhparent = 'execution_trace'::regclass
+) AS months
+WHERE ends AT TIME ZONE 'UTC' <= $1
+ORDER BY ends
+
+-- name: has-young-traces
+-- In a month, of scopes that keep theirs since a time of their own.
+SELECT EXISTS (
+    SELECT
+    FROM unnest($1::text[], $2::text[], $3::timestamptz[]) AS kept (org, project, since)
+    JOIN execution_trace AS trace USING (org, project)
+    WHERE trace.executed_at >= kept.since AND trace.executed_at >= $4 AND trace.executed_at < $5
+)
+
+-- name: drop-month
+SELECT drop_trace_month($1)
+
+-- name: hurry
+-- Who waits for a lock on a table holds back all who come later.
+SET LOCAL lock_timeout = '500ms'
+
+-- name: hold-months
+LOCK TABLE ONLY execution_trace IN ACCESS EXCLUSIVE MODE
+
+-- name: forget-traces
+-- A workflow's traces go together, since they refer to each other.
+WITH old AS (
+    SELECT DISTINCT workflow_id
+    FROM (
+        SELECT workflow_id
+        FROM execution_trace
+        WHERE org = $1 AND project = $2 AND executed_at < $3
+        ORDER BY executed_at
+        LIMIT $4
+    ) AS found
+), deleted AS (
+    DELETE FROM execution_trace
+    USING old
+    WHERE execution_trace.org = $1 AND execution_trace.project = $2
+        AND execution_trace.workflow_id = old.workflow_id
+)
+SELECT count(*)::integer FROM old

@@ -24,7 +24,7 @@ ErrorKind = Literal[
 
 
 Fault = Literal["caller", "environment", "capability"]
-"""Who made a run fail: its caller, the environment it ran in, or the capability itself."""
+"""The cause of a failed run: its caller, the environment it ran in, or the capability itself."""
 
 
 class WorkflowError(Contract):

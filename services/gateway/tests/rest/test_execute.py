@@ -27,7 +27,9 @@ async def test_a_program_runs_and_its_result_is_returned() -> None:
         answer = await w.execute("return 1;", args={"path": "/a"}, intent="look", timeout=3)
         assert answer == {
             "status": "success",
-            "result": [{"status": "ok", "result": {"path": "/a"}, "message": None}],
+            "result": [
+                {"status": "ok", "result": {"path": "/a"}, "message": None, "fault": None}
+            ],
             "capability_id": CAPABILITY,
             "workflow_id": answer["workflow_id"],
             "tasks": [],

@@ -152,7 +152,8 @@ class InjectedCapability(Contract):
     """A nested capability in the form that runs: a function in its caller's sandbox.
 
     `called_as`, `instrumented` and `insertions` are as in `NestedCapability` and
-    `ExecutionAnalyzed`; its node ids are those of its own structure.
+    `ExecutionAnalyzed`; its node ids are those of its own structure. `certain` is the schema of the
+    arguments that it certainly needs, {} if none.
     """
 
     capability_id: UUID
@@ -161,6 +162,7 @@ class InjectedCapability(Contract):
     called_as: tuple[str, ...]
     instrumented: str
     insertions: tuple[tuple[int, int], ...] = ()
+    certain: JsonObject = Field(default_factory=dict)
 
 
 Visibility = Literal["private", "project", "org", "public"]

@@ -24,7 +24,7 @@ ErrorKind = Literal[
 
 
 Fault = Literal["caller", "environment", "capability"]
-"""The cause of a failed run: its caller, the environment it ran in, or the capability itself."""
+"""The party that made a run fail: its caller, its environment, or the capability itself."""
 
 
 class WorkflowError(Contract):

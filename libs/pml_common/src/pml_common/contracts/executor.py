@@ -29,7 +29,8 @@ class RunWorkflow(Command):
     `read_only_tools` may be called before the call is in the journal. `mocks` are the tools that a
     dry run does not call, each with its successive results, the last one repeated. The run parks at
     calls that the grant does not cover, and once at the first call of each checkpoint. `timeout_s`
-    excludes the time in which it is parked. `called_as` and `discovery_id` are as in
+    excludes the time in which it is parked. `certain` is the schema of the arguments that the
+    program certainly needs, {} if none. `called_as` and `discovery_id` are as in
     `ExecutionRequested`. `begins`: no earlier command of this run exists, so at
     the first delivery of this one there is no journal.
     """
@@ -41,6 +42,7 @@ class RunWorkflow(Command):
     called_as: str | None = None
     discovery_id: UUID | None = None
     args: JsonObject = Field(default_factory=dict)
+    certain: JsonObject = Field(default_factory=dict)
     instrumented: str
     insertions: tuple[tuple[int, int], ...] = ()
     injected: tuple[InjectedCapability, ...] = ()

@@ -11,8 +11,9 @@ from uuid import UUID
 from pml_common.contracts import ids
 from pml_common.contracts.callable_names import callable_names
 from pml_common.contracts.capability import InjectedCapability
-from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.error import Fault, WorkflowError
 from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.parameters import argument_faults
 from pml_common.contracts.trace import CapabilityEnd, CapabilityStart, ToolEnd
 from pml_executor.domain.endings import Ending, RunEnded, failure_of
 from pml_executor.domain.instrumented import Instrumented
@@ -21,6 +22,8 @@ from pml_executor.domain.protocol import Entered, Failure, Injected
 
 DEEPEST: Final = 3
 """Maximum nesting of calls; the sandbox, too, refuses a deeper one (runtime/worker)."""
+
+_TOO_DEEP: Final = f"capabilities call one another at most {DEEPEST} deep, and this is "
 
 Origin = tuple[Call, ToolEnd]
 """The tool call that an error comes from, and its end."""
@@ -62,6 +65,8 @@ class CapabilityCalls:
         self._journal = journal
         self._calls: dict[int, _Nested] = {}
         self._failed: dict[int, WorkflowError] = {}
+        self._too_deep = set[int | None]()
+        """Calls that failed because they or their callers are nested too deeply."""
 
     def trace_of(self, within: int | None) -> UUID:
         """Return the trace id of a call, or of the program itself."""
@@ -118,17 +123,41 @@ class CapabilityCalls:
         line."""
         of = None if number is None else self._call(number).index
         error = failure_of(failure, origin, self._text(failure.module))
+        fault = error.fault or self._fault(failure, number)
         inner = None if failure.capability is None else self._failed.get(failure.capability)
         if failure.capability is not None and inner is not None:
             name = self._name(self._call(failure.capability).index)
             placed = {"line": error.line, "column": error.column}
             located = {"message": _located(name, inner.line, inner.message)}
+            if inner.fault == "environment":  # a caller's is that of this one, and not its caller's
+                fault = inner.fault
             error = inner.model_copy(update=placed | located)
+        error = error.model_copy(update={"fault": fault})
         if failure.module is None or failure.module == of:
             return error
         # It arose in a promise that was not awaited, in a capability that the run called.
         message = _located(self._name(failure.module), error.line, error.message)
         return error.model_copy(update={"message": message, "line": None, "column": None})
+
+    def _fault(self, failure: Failure, number: int | None) -> Fault | None:
+        """Return `caller` where call `number`, or the program, failed with arguments that it cannot
+        work with, or is not to blame for the depth of the nesting."""
+        if number is None:
+            certain, args = self._command.certain, self._command.args
+        else:
+            nested = self._call(number)
+            certain = self._command.injected[nested.index].certain
+            args = nested.start.args
+            if failure.capability in self._too_deep or self._is_refused(failure, nested):
+                self._too_deep.add(number)
+                return "caller"
+        return "caller" if any(argument_faults(certain, args)) else None
+
+    def _is_refused(self, failure: Failure, nested: _Nested) -> bool:
+        """Whether the sandbox refused a call, in its words, because it would be nested too deep."""
+        if nested.depth < DEEPEST or failure.capability is not None or failure.call is not None:
+            return False
+        return failure.name == "TypeError" and _TOO_DEEP in failure.message
 
     def _call(self, number: int) -> _Nested:
         if number not in self._calls:

@@ -51,6 +51,7 @@ def failure_of(
             column=column,
             tool=end.tool,
             arguments=call.args,
+            fault=end.error.fault if end.error else None,
         )
     message = program.author_message(threw.message, offset)
     named = threw.name not in ("", "Error")

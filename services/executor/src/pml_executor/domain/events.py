@@ -131,9 +131,13 @@ def _error_of(start: ToolStart, outcome: ToolOutcome) -> WorkflowError | None:
     if outcome.status == "ok":
         return None
     default = "did not answer in time" if outcome.status == "timeout" else "failed"
+    if outcome.status == "refused":
+        message = outcome.message or f"{start.tool} {default}"
+        return WorkflowError(kind="denied", message=message, node_id=start.node_id, tool=start.tool)
     return WorkflowError(
-        kind="denied" if outcome.status == "refused" else "tool_error",
+        kind="tool_error",
         message=outcome.message or f"{start.tool} {default}",
         node_id=start.node_id,
         tool=start.tool,
+        fault="environment" if outcome.status == "timeout" else outcome.fault,
     )

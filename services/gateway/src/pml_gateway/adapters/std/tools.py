@@ -103,12 +103,16 @@ class StdTool(Generic[A]):
         except NoResponder as error:
             return NotSent(status="tool_error", message=f"{error}. Nothing was changed")
         except QueryFailed as error:
-            unknown = error.code == "unavailable" and not self.annotations.read_only
-            return ToolOutcome(status="unknown" if unknown else "tool_error", message=error.message)
+            if error.code != "unavailable":
+                return ToolOutcome(status="tool_error", message=error.message)
+            return self._without_answer(error.message)
         except StorageUnavailable as outage:
-            status = "tool_error" if self.annotations.read_only else "unknown"
-            return ToolOutcome(status=status, message=str(outage))
+            return self._without_answer(str(outage))
         return ToolOutcome(status="ok", result=reply.model_dump(mode="json"))
+
+    def _without_answer(self, message: str) -> ToolOutcome:
+        status = "tool_error" if self.annotations.read_only else "unknown"
+        return ToolOutcome(status=status, message=message, fault="environment")
 
 
 def _fault(error: ValidationError) -> str:

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
+from pml_common.contracts.error import Fault
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import ToolDefinition
 
 
 class NotSent(ToolOutcome):
     """The outcome of a call that its server certainly never received."""
+
+    fault: Fault | None = "environment"
 
 
 def repeatable(tool: ToolDefinition | None) -> bool:

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from pml_cli.render.trace import trace_tree
 from pml_common.contracts.error import WorkflowError
-from pml_common.contracts.learner import ExecutionTrace
+from pml_common.contracts.learner import ExecutionTrace, LargeResult
 from pml_common.contracts.trace import TaskResult
 
 _NAMES = UUID("0e3c9a34-9c47-52d5-8ad4-3b0a9f3f9a0c")
@@ -84,3 +84,19 @@ def test_a_dry_run_and_its_mocks_are_marked() -> None:
     lines = _lines(wet.model_copy(update={"dry_run": True, "task_results": mocked}))
     assert lines[1] == "└── ✓ dry run look around 5.0 ms priority 0.50"
     assert lines[-1] == "    └── ✓ n1 fs:write 1.0 ms at 1.0 ms mock ok"
+
+
+def test_large_results_are_shown_by_their_size() -> None:
+    root = _trace("root", None, None, 100, ("fs:read", 101))
+    nested = _trace("a:outer", "root", "n2", 102)
+    of_task = LargeResult(trace_id=root.task_results[0].trace_id, size=9000, expired=True)
+    own, inner = (LargeResult(trace_id=each.trace_id, size=8000) for each in (root, nested))
+    lines = _lines(
+        root.model_copy(update={"large_results": (own, of_task)}),
+        nested.model_copy(update={"large_results": (inner,)}),
+    )
+    assert lines[3:6] == [
+        "    ├── result 8000 bytes, with the workflow",
+        "    ├── ✓ n1 fs:read 1.0 ms at 1.0 ms 9000 bytes, with the workflow, expired",
+        "    └── ✓ n2 capability a:outer 5.0 ms at 2.0 ms 8000 bytes, with the workflow",
+    ]

@@ -40,6 +40,7 @@ from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.first_step import FirstStep
 from pml_gateway.application.progress import ProgressReports
 from pml_gateway.application.quarantine import Acceptance
+from pml_gateway.application.read_traces import Traces
 from pml_gateway.application.results import Results
 from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.run_cache import RunCache
@@ -205,6 +206,7 @@ def _use_cases(
     )
     default_timeout_s = settings.gateway_default_timeout_s
     ttl = timedelta(seconds=settings.gateway_result_ttl_s)
+    kept = timedelta(days=settings.gateway_workflow_days)
     results = Results(workflows, programs.elsewhere, ttl, now)
     decisions = Decisions(workflows, stores.workflows, tools, policy_of, now)
     elicitations = Elicitations(decisions, workflows, stores.elicitation, now)
@@ -235,6 +237,7 @@ def _use_cases(
         query_client=query_client,
         composed=Composing(query_client, stores.workflows, policy_of, now),
         speculations=learning,
+        traces=Traces(query_client, stores.workflows, ttl, kept, now),
     )
 
 

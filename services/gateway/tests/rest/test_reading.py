@@ -2,7 +2,9 @@
 
 import re
 from pathlib import Path
+from uuid import UUID, uuid4
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.tool import JsonObject
@@ -61,8 +63,8 @@ async def test_traces_come_from_the_learner() -> None:
     async with world() as w:
         new = workflow()
         for path in (f"/api/traces/{new.workflow_id}", f"/api/workflows/{new.workflow_id}/trace"):
-            none = {"traces": [], "total": 0, "next_cursor": None}
-            assert (await w.http.get(path)).json() == none
+            page = (await w.http.get(path)).json()
+            assert page == {"traces": [], "total": 0, "next_cursor": None}
         asked = {"order": "priority", "intent": "a b", "limit": 3}
         assert (await w.http.get("/api/traces", params=asked)).json()["total"] == 0
         last = w.peers.trace_queries[-1]
@@ -72,7 +74,8 @@ async def test_traces_come_from_the_learner() -> None:
 
 async def test_one_trace_comes_from_the_learner() -> None:
     path = EXAMPLES / "qry.learner.find-trace.v1.reply.json"
-    trace = ExecutionTrace.model_validate_json(path.read_text())
+    example = ExecutionTrace.model_validate_json(path.read_text())
+    trace = example.model_copy(update={"large_results": ()})
     async with world() as w:
         w.peers.traces = (trace,)
         found = await w.http.get(f"/api/trace/{trace.trace_id}")
@@ -80,6 +83,34 @@ async def test_one_trace_comes_from_the_learner() -> None:
         missing = await w.http.get(f"/api/trace/{trace.workflow_id}")
         assert missing.status_code == 404
         assert "no trace" in missing.json()["error"]["message"]
+
+
+async def test_a_large_result_of_a_trace_says_until_when_its_workflow_has_it() -> None:
+    path = EXAMPLES / "qry.learner.find-trace.v1.reply.json"
+    known = ExecutionTrace.model_validate_json(path.read_text())
+    (of_task,) = known.large_results
+    own = of_task.model_copy(update={"trace_id": known.trace_id, "task_id": None})
+    async with world(gateway_result_ttl_s=0.001) as w:
+        done = await w.execute("return 1;")
+        workflow_id = UUID(done["workflow_id"])
+        trace = known.model_copy(
+            update={"workflow_id": workflow_id, "large_results": (of_task, own)}
+        )
+        elsewhere = trace.model_copy(update={"trace_id": uuid4(), "workflow_id": uuid4()})
+        w.peers.traces = (trace, elsewhere)
+
+        async def large(path: str) -> list[tuple[bool, bool]]:
+            body = (await w.http.get(path)).json()
+            traces = body.get("traces", [body])
+            found = [each for one in traces for each in one["large_results"]]
+            return [(each["expired"], each["kept_until"] is not None) for each in found]
+
+        one = f"/api/trace/{trace.trace_id}"
+        assert await eventually(lambda: large(one)) == [(True, True), (False, True)]
+        listed = [(True, True), (False, True), (True, False), (True, False)]
+        assert await large("/api/traces") == listed
+        assert (await w.http.delete(f"/api/workflows/{workflow_id}")).status_code == 204
+        assert await large(one) == [(True, False), (True, False)]
 
 
 async def test_discovery_comes_from_the_registry() -> None:
@@ -182,7 +213,7 @@ async def test_every_route_is_described_with_an_id_and_the_error_form() -> None:
             for method, operation in methods.items()
         }
         ids = [operation["operationId"] for operation in operations.values()]
-        assert len(ids) == len(set(ids)) == 50
+        assert len(ids) == len(set(ids)) == 51
         assert all(re.fullmatch(r"[a-z_]+", each) for each in ids)
         for name, operation in operations.items():
             if "/api/" in name:

@@ -241,7 +241,7 @@ class FakeServices:
 
     async def _traces(self, query: ListTraces) -> TracePage:
         self.trace_queries.append(query)
-        return TracePage(traces=(), total=0)
+        return TracePage(traces=self.traces, total=len(self.traces))
 
     async def _trace(self, query: FindTrace) -> ExecutionTrace:
         for trace in self.traces:

@@ -8,6 +8,7 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.executor import NestedRun
 from pml_gateway.domain.api.api import ExecuteResponse, ResultPage
 from pml_gateway.domain.api.errors import InvalidRequest, ResultUnavailable
 from pml_gateway.domain.api.task_results import Format, GetTaskResult, paged, task_response
@@ -111,6 +112,27 @@ def test_a_tasks_whole_result_is_behind_its_preview() -> None:
     assert len(response.task.preview) == 240
     failed = told(ENDED, "n2.0")
     assert (failed.status, failed.error) == ("error", FAULT)
+
+
+def test_the_result_of_a_called_capability_is_asked_for_as_that_of_a_task() -> None:
+    run = finished(NEW, calls=[])
+    nested = NestedRun(
+        trace_id=run.trace_id,
+        parent_trace_id=run.trace_id,
+        node_id="n3",
+        occurrence=1,
+        capability=run.capability,
+        name="fs:count",
+        success=True,
+        result=LONG,
+        started_at=1.0,
+        duration_ms=2.0,
+    )
+    ended = after(NEW, Analyzed(analyzed(NEW), AT), run.model_copy(update={"nested": (nested,)}))[0]
+    response = told(ended, "n3.1")
+    assert response.result == LONG
+    assert response.task is not None
+    assert response.task.tool == "fs:count"
 
 
 def test_unknown_not_yet_and_expired_are_three_errors() -> None:

@@ -41,7 +41,7 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
     async with open_schema(
         settings.postgres_dsn, "learner", "pml_learner", patience_s=settings.start_patience_s
     ) as pool:
-        traces = PostgresTraceStore(pool)
+        traces = PostgresTraceStore(pool, settings.learner_inline_result_bytes)
         unavailable = partial(QueryFailed, "unavailable")
         await bus.serve(
             catalog.LIST_TRACES,

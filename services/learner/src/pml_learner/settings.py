@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from pml_common.contracts.scope import Scope
 from pml_common.service import StorageSettings
+from pml_learner.domain.large_results import INLINE_BYTES
 from pml_learner.domain.retention import Retention
 
 _LEAST_DAYS = 7
@@ -26,6 +27,13 @@ class LearnerSettings(StorageSettings):
     learner_trace_days_of: dict[str, Days] = Field(
         default_factory=dict[str, Days],
         description='The same for single scopes, as JSON: {"acme.webapp": 30}.',
+    )
+
+    learner_inline_result_bytes: int = Field(
+        default=INLINE_BYTES,
+        ge=0,
+        description="Bytes of the JSON of a result that a trace keeps; a larger one stands with "
+        "its workflow alone.",
     )
 
     @field_validator("learner_trace_days_of")

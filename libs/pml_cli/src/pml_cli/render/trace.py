@@ -8,7 +8,7 @@ from rich.tree import Tree
 
 from pml_cli.render.path import path_line
 from pml_cli.render.values import milliseconds, short
-from pml_common.contracts.learner import ExecutionTrace
+from pml_common.contracts.learner import ExecutionTrace, LargeResult
 from pml_common.contracts.trace import TaskResult
 
 
@@ -38,17 +38,26 @@ def _add(
         *((call.started_at, call) for call in trace.task_results),
         *((one.executed_at, one) for one in inside.get(trace.trace_id, ())),
     ]
+    large = {each.trace_id: _large(each) for each in trace.large_results}
+    if trace.trace_id in large and trace.node_id is None:
+        branch.add(f"[dim]result[/] {large[trace.trace_id]}")
     for began, each in sorted(made, key=lambda one: one[0]):
         after = milliseconds(began - trace.executed_at)
         if isinstance(each, ExecutionTrace):
             _add(branch, each, inside, _nested(each, after))
         else:
-            branch.add(_called(each, after))
+            branch.add(_called(each, after, large.get(each.trace_id)))
 
 
-def _called(call: TaskResult, after: str) -> str:
+def _large(large: LargeResult) -> str:
+    gone = ", expired" if large.expired else ""
+    return f"{large.size} bytes, with the workflow{gone}"
+
+
+def _called(call: TaskResult, after: str, large: str | None) -> str:
     mark = "[green]✓[/]" if call.success else "[red]✗[/]"
     said = call.result if call.success or call.error is None else call.error.message
+    said = large or said
     return (
         f"{mark} [bold]{escape(call.node_id)}[/] {escape(call.tool)} "
         f"[cyan]{milliseconds(call.duration_ms)}[/] [dim]at {after}[/] "
@@ -59,6 +68,8 @@ def _called(call: TaskResult, after: str) -> str:
 def _nested(trace: ExecutionTrace, after: str) -> str:
     mark = "[green]✓[/]" if trace.success else "[red]✗[/]"
     said = trace.result if trace.success or trace.error is None else trace.error.message
+    own = [_large(each) for each in trace.large_results if each.trace_id == trace.trace_id]
+    said = own[0] if own else said
     node = (trace.node_id or "").rpartition("/")[2]
     return (
         f"{mark} [bold]{escape(node)}[/] capability {escape(trace.name or '')} "

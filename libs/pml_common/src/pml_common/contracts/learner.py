@@ -99,6 +99,19 @@ class ListTraces(Query):
     cursor: PlaceCursor | None = None
 
 
+class LargeResult(Contract):
+    """A result that is too large for its trace, where null stands for it: of the call or run with
+    this `trace_id`, `size` bytes of JSON. `pml_get_task_result` returns it, by the workflow and
+    `task_id` (none: the workflow's own), until it has `expired`; until when is known to the
+    gateway alone, which adds both."""
+
+    trace_id: UUID
+    task_id: str | None = None
+    size: int = Field(ge=1)
+    kept_until: AwareDatetime | None = None
+    expired: bool = False
+
+
 class ExecutionTrace(Contract):
     """The record of one run of one capability; times in milliseconds. `task_results` are its own
     tool calls. The runs of capabilities that it called have its `trace_id` as parent: `name` is
@@ -107,7 +120,8 @@ class ExecutionTrace(Contract):
 
     `fault` is None for a run that succeeded. `position` counts the capability's traces in the order
     of storage, from 1: what is learned follows from them in this order. None for dry runs and
-    direct calls, which teach nothing, and for traces from before there were positions."""
+    direct calls, which teach nothing, and for traces from before there were positions.
+    `large_results` are those that stand elsewhere."""
 
     trace_id: UUID
     parent_trace_id: UUID | None = None
@@ -129,6 +143,7 @@ class ExecutionTrace(Contract):
     discovery_id: UUID | None = None
     fault: Fault | None = None
     position: int | None = Field(default=None, ge=1)
+    large_results: tuple[LargeResult, ...] = ()
 
 
 class FindTrace(Query):

@@ -25,6 +25,7 @@ from pml_common.contracts.learner import (
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInbox, MemoryInboxBatch
 from pml_common.storage.store_transaction import StoreBatch
+from pml_learner.domain.large_results import INLINE_BYTES, trace_of
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
 from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, sliced_traces
 from pml_learner.domain.retention import Retention, executed_at, month_of
@@ -35,7 +36,8 @@ from pml_learner.ports import AlreadyStored, LearningBatch, TraceStore
 class MemoryTraceStore(TraceStore):
     """Traces and learning in dictionaries."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = INLINE_BYTES) -> None:
+        self.most_bytes = most_bytes
         self.inbox = MemoryInbox()
         self.experiences: dict[ScopedCapability, Experience] = {}
         self.stored: list[tuple[Scope, ExecutionTrace]] = []
@@ -174,7 +176,8 @@ class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
 
     @override
     async def save(self, lessons: Sequence[Lesson], calls: Mapping[UsedTool, Calls]) -> None:
-        traces = [(lesson.run.scope, lesson.trace) for lesson in lessons]
+        most = self._store.most_bytes
+        traces = [(lesson.run.scope, trace_of(lesson, most)) for lesson in lessons]
         keys = {(scope, trace.trace_id) for scope, trace in self._store.stored}
         for scope, trace in traces:
             if (scope, trace.trace_id) in keys:

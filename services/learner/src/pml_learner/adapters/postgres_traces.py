@@ -17,6 +17,7 @@ from pml_common.contracts.learner import (
     COUNTED_TRACES,
     ExecutionTrace,
     FindTrace,
+    LargeResult,
     ListTraces,
     TracePage,
 )
@@ -31,6 +32,7 @@ from pml_common.storage.recent_keys import RecentKeys
 from pml_common.storage.store_transaction import StoreBatch
 from pml_learner.adapters.postgres_months import PostgresMonths
 from pml_learner.adapters.postgres_usage import PostgresUsage
+from pml_learner.domain.large_results import INLINE_BYTES, trace_of
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
 from pml_learner.domain.orders import order_of
 from pml_learner.domain.tool_usage import Calls, UsedTool
@@ -50,6 +52,7 @@ _RESULT: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 _ERROR: TypeAdapter[WorkflowError | None] = TypeAdapter(WorkflowError | None)
 _DECISIONS = TypeAdapter(tuple[BranchDecision, ...])
 _TASK_RESULTS = TypeAdapter(tuple[TaskResult, ...])
+_LARGE_RESULTS = TypeAdapter(tuple[LargeResult, ...])
 
 T = TypeVar("T")
 
@@ -57,8 +60,10 @@ T = TypeVar("T")
 class PostgresTraceStore(PostgresMonths, PostgresUsage, TraceStore):
     """Traces and learning in Postgres."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, most_bytes: int = INLINE_BYTES) -> None:
+        """`most_bytes`: of the JSON of a result in a trace."""
         super().__init__(pool)
+        self._most_bytes = most_bytes
         self._met = RecentKeys[ScopedCapability](_MET)
 
     @override
@@ -67,7 +72,7 @@ class PostgresTraceStore(PostgresMonths, PostgresUsage, TraceStore):
         self, message_ids: Collection[UUID], consumer: str
     ) -> AsyncGenerator["PostgresLearningBatch"]:
         async with inbox.batch_once(self._pool, message_ids, consumer) as handled:
-            batch = PostgresLearningBatch(handled, self._met)
+            batch = PostgresLearningBatch(handled, self._met, self._most_bytes)
             yield batch
             try:
                 await batch.write(consumer)
@@ -112,9 +117,12 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
     """Locks the rows of capabilities in one order; those not met before get theirs first. Lessons
     are written at the end, together with the inbox rows."""
 
-    def __init__(self, batch: InboxBatch, met: RecentKeys[ScopedCapability]) -> None:
+    def __init__(
+        self, batch: InboxBatch, met: RecentKeys[ScopedCapability], most_bytes: int
+    ) -> None:
         super().__init__(batch)
         self._met = met
+        self._most_bytes = most_bytes
         self._lessons: Sequence[Lesson] = ()
         self._calls: Mapping[UsedTool, Calls] = {}
         self.capabilities: Sequence[ScopedCapability] = ()
@@ -151,12 +159,15 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
         for start in range(0, len(self._lessons), _TRACES_AT_ONCE):
             end = start + _TRACES_AT_ONCE
             last = end >= len(self._lessons)
+            some = self._lessons[start:end]
+            traces = [trace_of(lesson, self._most_bytes) for lesson in some]
             await self._batch.connection.execute(
                 _SQL["save-lessons"],
-                *columns([_columns(lesson) for lesson in self._lessons[start:end]], 23),
+                *columns([_columns(*each) for each in zip(some, traces, strict=True)], 23),
                 *columns(experiences if last else (), 8),
                 *columns(self._batch.take() if last else (), 2),
                 consumer,
+                [_dump_large(trace) for trace in traces],
             )
 
     async def _require_new(self) -> None:
@@ -188,8 +199,8 @@ def _experience_columns(experience: Experience) -> tuple[object, ...]:
     return *runs, usage.mean_duration_ms, learning
 
 
-def _columns(lesson: Lesson) -> tuple[object, ...]:
-    trace, run = lesson.trace, lesson.run
+def _columns(lesson: Lesson, trace: ExecutionTrace) -> tuple[object, ...]:
+    run = lesson.run
     return (
         *scope_columns(run.scope),
         trace.trace_id,
@@ -234,6 +245,10 @@ def _dump(adapter: TypeAdapter[T], value: T) -> str:
     return adapter.dump_json(value, by_alias=True).decode()
 
 
+def _dump_large(trace: ExecutionTrace) -> str | None:
+    return _dump(_LARGE_RESULTS, trace.large_results) if trace.large_results else None
+
+
 def _trace(row: asyncpg.Record) -> ExecutionTrace:
     return ExecutionTrace(
         trace_id=row["id"],
@@ -254,4 +269,5 @@ def _trace(row: asyncpg.Record) -> ExecutionTrace:
         node_id=row["node_id"],
         name=row["name"],
         discovery_id=row["discovery_id"],
+        large_results=_LARGE_RESULTS.validate_json(row["large_results"] or "[]"),
     )

@@ -1,12 +1,14 @@
 """Results of workflows and of their tasks, asked for later, and page by page."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from pydantic import Field, JsonValue, StringConstraints
 
+from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.api.api import ExecuteResponse, ResultPage
 from pml_gateway.domain.api.errors import InvalidRequest, ResultUnavailable
@@ -90,7 +92,7 @@ def task_response(
             f"the results of the tasks of {name} were kept until {kept}. Its own result is still "
             "there: omit task_id",
         )
-    calls = {task_answer(call).id: call for call in known.task_results} if known else {}
+    calls = {task_answer(call).id: call for call in _calls(known)} if known else {}
     call = calls.get(task_id)
     if call is None and workflow.finished_at is None:
         raise ResultUnavailable(
@@ -101,6 +103,27 @@ def task_response(
     if call is None:
         raise ResultUnavailable("unknown", f"{name} has no task {task_id}{_among(list(calls))}")
     return _of_task(workflow.workflow_id, call)
+
+
+def _calls(run: RunFinished | WorkflowParked) -> Sequence[TaskResult]:
+    """The tool calls of a run, and its calls of capabilities in the same form."""
+    nested = [
+        TaskResult(
+            node_id=call.node_id,
+            occurrence=call.occurrence,
+            tool=call.name,
+            args={},
+            success=call.success,
+            result=call.result,
+            error=call.error,
+            trace_id=call.trace_id,
+            parent_trace_id=call.parent_trace_id,
+            started_at=call.started_at,
+            duration_ms=call.duration_ms,
+        )
+        for call in run.nested
+    ]
+    return (*run.task_results, *nested)
 
 
 def _of_task(workflow_id: UUID, call: TaskResult) -> ExecuteResponse:

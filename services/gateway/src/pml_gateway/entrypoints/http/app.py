@@ -17,6 +17,7 @@ from pml_gateway.application.decide import Decisions
 from pml_gateway.application.delete_data import Deletions
 from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.quarantine import Acceptance
+from pml_gateway.application.read_traces import Traces
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.origin import AllowedHosts
 from pml_gateway.entrypoints.http.agents import discover_routes, execute_routes
@@ -68,6 +69,7 @@ class UseCases:
     query_client: QueryClient
     composed: ComposedPrograms
     speculations: Speculations
+    traces: Traces
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,8 @@ def rest_app(
         graph_routes(query_client, caller),
         dns_routes(query_client, caller_or_approver_of(callers)),
         dns_change_routes(query_client, use_cases.composed, caller_or_approver_of(callers)),
-        trace_routes(query_client, caller),
         stats_routes(query_client, use_cases.speculations, caller),
+        trace_routes(use_cases.traces, caller),
         index_routes(query_client, caller, approver_of(callers)),
         tool_routes(agents, bus, caller),
         server_routes(

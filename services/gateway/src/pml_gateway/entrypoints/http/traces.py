@@ -5,15 +5,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
 
-from pml_common.bus.port import QueryClient
-from pml_common.contracts import catalog
 from pml_common.contracts.learner import (
     ExecutionTrace,
-    FindTrace,
     ListTraces,
     TraceOrder,
     TracePage,
 )
+from pml_gateway.application.read_traces import Traces
 from pml_gateway.domain.api.list_cursors import sole_cursor
 from pml_gateway.entrypoints.http.routing import (
     NOT_FOUND,
@@ -25,7 +23,7 @@ from pml_gateway.entrypoints.http.routing import (
 from pml_gateway.ports import Caller
 
 
-def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
+def trace_routes(reading: Traces, caller_of: CallerOf) -> APIRouter:
     """Routes that read traces."""
     router = api_router("traces")
 
@@ -52,15 +50,14 @@ def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
             offset=offset,
             cursor=sole_cursor(cursor, offset),
         )
-        return await query_client.request(catalog.LIST_TRACES, query)
+        return await reading.page(query)
 
     @router.get("/trace/{trace_id}", operation_id="get_trace", responses=NOT_FOUND)
     async def get_trace(
         trace_id: UUID, caller: Annotated[Caller, Depends(caller_of)]
     ) -> ExecutionTrace:
         """Return one trace."""
-        query = FindTrace(scope=caller.scope, trace_id=trace_id)
-        return await query_client.request(catalog.FIND_TRACE, query)
+        return await reading.find(caller.scope, trace_id)
 
     @router.get("/traces/{capability_id}", operation_id="list_traces")
     async def list_traces(
@@ -78,7 +75,7 @@ def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
             offset=offset,
             cursor=sole_cursor(cursor, offset),
         )
-        return await query_client.request(catalog.LIST_TRACES, query)
+        return await reading.page(query)
 
     @router.get("/workflows/{workflow_id}/trace", operation_id="get_workflow_trace")
     async def get_workflow_trace(
@@ -87,6 +84,6 @@ def trace_routes(query_client: QueryClient, caller_of: CallerOf) -> APIRouter:
         """Return the trace of a workflow and the first 199 traces nested in it; empty until they
         are learned."""
         query = ListTraces(scope=caller.scope, workflow_id=workflow_id, limit=200)
-        return await query_client.request(catalog.LIST_TRACES, query)
+        return await reading.page(query)
 
     return router

@@ -44,23 +44,23 @@ WITH learned AS (
 INSERT INTO execution_trace (
     org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at, success,
     duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,
-    priority, parent_trace_id, dry_run, node_id, name, discovery_id
+    priority, parent_trace_id, dry_run, node_id, name, discovery_id, large_results
 )
 SELECT
     org, project, id, capability_id, workflow_id, code_hash, intent_text,
     to_timestamp(executed_at_ms / 1000), success, duration_ms, result::json, error::json,
     error_message, user_id, ARRAY(SELECT json_array_elements_text(executed_path::json)),
     decisions::json, task_results::json, priority, parent_trace_id, dry_run, node_id, name,
-    discovery_id
+    discovery_id, large_results::json
 FROM unnest(
     $1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[],
     $8::double precision[], $9::boolean[], $10::double precision[], $11::text[], $12::text[],
     $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::double precision[],
-    $19::uuid[], $20::boolean[], $21::text[], $22::text[], $23::uuid[]
+    $19::uuid[], $20::boolean[], $21::text[], $22::text[], $23::uuid[], $35::text[]
 ) AS trace (
     org, project, id, capability_id, workflow_id, code_hash, intent_text, executed_at_ms, success,
     duration_ms, result, error, error_message, user_id, executed_path, decisions, task_results,
-    priority, parent_trace_id, dry_run, node_id, name, discovery_id
+    priority, parent_trace_id, dry_run, node_id, name, discovery_id, large_results
 )
 WHERE NOT EXISTS (
     SELECT

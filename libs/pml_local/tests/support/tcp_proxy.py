@@ -40,10 +40,15 @@ class TcpProxy:
             writer.transport.abort()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepting = self._server
         try:
             there, back = await asyncio.open_connection(self._target.hostname, self._target.port)
         except OSError:
             writer.transport.abort()
+            return
+        if accepting is None or not accepting.is_serving():  # cut meanwhile
+            writer.transport.abort()
+            back.transport.abort()
             return
         with suppress(OSError):
             await asyncio.gather(self._pump(reader, back), self._pump(there, writer))

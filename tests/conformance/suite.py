@@ -68,8 +68,9 @@ def conformance_servers() -> dict[str, JsonValue]:
             "args": ["-m", "tests.conformance.upstream", name],
             "env": {"PYTHONPATH": str(ROOT)},
             "trust": "hints",
+            "prefix": name != "jobs",
         }
-        for name in ("test", "json", "slow")
+        for name in ("test", "json", "slow", "jobs")
     }
 
 

@@ -2,7 +2,7 @@
 
 The suite asks for tools and prompts by fixed names such as `test_simple_text`. PML lists them under
 their server's name, so this one is configured as `test` and its tool is `simple_text`. As `json`
-and `slow` it offers the tools that are called otherwise.
+and `slow` it offers the tools that are called otherwise, as `jobs` those that have no prefix.
 """
 
 import argparse
@@ -54,6 +54,7 @@ from tests.conformance.fixtures import (
     SCHEMA_2020_12,
     text,
 )
+from tests.conformance.jobs import JOBS, tool_with_task
 
 Context = ServerRequestContext[Any, Any]
 Answer = CallToolResult | InputRequiredResult
@@ -128,6 +129,7 @@ _TOOLS: Final[dict[str, Run]] = {
     "missing_capability": require_sampling,
     "trigger_tool_change": _changes_tools,
     "trigger_prompt_change": _changes_prompts,
+    "tool_with_task": tool_with_task,
     **ASKING,
 }
 _STATIC: Final = "test://static-text"
@@ -174,6 +176,15 @@ async def _list_slow_tools(ctx: Context, params: PaginatedRequestParams | None) 
 async def _compute(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     await anyio.sleep((params.arguments or {})["seconds"])
     return CallToolResult(content=[text("computed")])
+
+
+async def _list_jobs(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+    jobs = [Tool(name=name, input_schema=_ANY, annotations=_READS) for name in JOBS]
+    return ListToolsResult(tools=jobs)
+
+
+async def _run_job(ctx: Context, params: CallToolRequestParams) -> Answer:
+    return await JOBS[params.name](ctx, params)
 
 
 async def _list_resources(
@@ -242,6 +253,8 @@ def _server(name: str) -> Server[Any]:
         return Server(name, on_list_tools=_list_json_tools)
     if name == "slow":
         return Server(name, on_list_tools=_list_slow_tools, on_call_tool=_compute)
+    if name == "jobs":
+        return Server(name, on_list_tools=_list_jobs, on_call_tool=_run_job)
     return Server(
         name,
         cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
@@ -266,5 +279,5 @@ async def _serve(name: str) -> None:
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("name", choices=["test", "json", "slow"])
+    arguments.add_argument("name", choices=["test", "json", "slow", "jobs"])
     anyio.run(_serve, arguments.parse_args().name)

@@ -14,6 +14,7 @@ from pml_common.service import clock_check
 from pml_common.signing import SigningKey
 from pml_gateway.adapters.bus.analyses import BusAnalyses
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
+from pml_gateway.adapters.bus.open_inputs import BusOpenInputs
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.bus.replicas import BusReplicas
 from pml_gateway.adapters.bus.results import BusResults
@@ -47,6 +48,7 @@ from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.speculation import Speculation
 from pml_gateway.application.speculation_learning import SpeculationLearning
 from pml_gateway.application.suggestions import Suggestions
+from pml_gateway.application.task_inputs import TaskInputs
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.application.workflow_tasks import WorkflowTasks
@@ -131,7 +133,8 @@ def assemble(
         elsewhere,
     )
     calls = ToolCalls(tools, stores.ledger, instance, runs, policies.of, now, programs.callers)
-    direct = DirectCalls(workflows, calls, bus.publish, now, ready, withdrawals)
+    inputs = TaskInputs(BusOpenInputs(bus), workflows, now)
+    direct = DirectCalls(workflows, calls, bus.publish, now, ready, withdrawals, inputs)
     return Parts(
         settings=settings,
         bus=bus,
@@ -227,7 +230,7 @@ def _use_cases(
         deletions=Deletions(workflows, now),
         decisions=decisions,
         elicitations=elicitations,
-        tasks=WorkflowTasks(workflows, elicitations, cancellations),
+        tasks=WorkflowTasks(workflows, elicitations, cancellations, BusOpenInputs(bus)),
         cache=cache,
         workflows=workflows,
         store=stores.workflows,

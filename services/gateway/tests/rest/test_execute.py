@@ -28,7 +28,13 @@ async def test_a_program_runs_and_its_result_is_returned() -> None:
         assert answer == {
             "status": "success",
             "result": [
-                {"status": "ok", "result": {"path": "/a"}, "message": None, "fault": None}
+                {
+                    "status": "ok",
+                    "result": {"path": "/a"},
+                    "message": None,
+                    "fault": None,
+                    "code": None,
+                }
             ],
             "capability_id": CAPABILITY,
             "workflow_id": answer["workflow_id"],

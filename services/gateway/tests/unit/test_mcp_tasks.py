@@ -18,6 +18,7 @@ from pml_gateway.domain.api.mcp_tasks import (
     or_task,
     task_id_of,
     task_of,
+    why_no_answer,
 )
 from pml_gateway.domain.api.next_step import after_running
 from pml_gateway.domain.workflow.events import Analyzed
@@ -78,7 +79,7 @@ def test_other_ids_are_of_no_task(form: str) -> None:
 
 
 def test_a_task_that_runs_says_how_it_stands() -> None:
-    assert task_of(NEW, "pml_execute", 60_000, GOES_ON, None, {}) == {
+    assert task_of(NEW, "pml_execute", 60_000, GOES_ON, None, {}, {}) == {
         "taskId": f"{ID}:pml_execute",
         "status": "working",
         "statusMessage": after_running(ID).message,
@@ -87,13 +88,15 @@ def test_a_task_that_runs_says_how_it_stands() -> None:
         "ttlMs": 60_000,
         "pollIntervalMs": 500,
     }
-    assert task_of(NEW, "x", 1, ExecuteResponse(status="running"), None, {})["statusMessage"] == ""
+    assert (
+        task_of(NEW, "x", 1, ExecuteResponse(status="running"), None, {}, {})["statusMessage"] == ""
+    )
 
 
 def test_a_task_that_waits_for_its_user_has_the_form() -> None:
     form = form_of(WAITING, later(3))
     assert form is not None
-    task = task_of(WAITING, "x", 1, GOES_ON, form, {})
+    task = task_of(WAITING, "x", 1, GOES_ON, form, {}, {})
     assert task["status"] == "input_required"
     assert task["lastUpdatedAt"] == later(2).isoformat()
     requests = task["inputRequests"]
@@ -111,10 +114,45 @@ def test_an_ended_task_has_the_result_of_the_call() -> None:
         ExecuteResponse(status="success", result=1),
         ExecuteResponse(status="error", error=failed),
     ):
-        task = task_of(ended, "x", 1, response, None, RESULT)
+        task = task_of(ended, "x", 1, response, None, {}, RESULT)
         assert (task["status"], task["result"]) == ("completed", RESULT)
         assert task["lastUpdatedAt"] == later(9).isoformat()
     stopped = WorkflowError(kind="cancelled", message="mira cancelled it")
-    task = task_of(ended, "x", 1, ExecuteResponse(status="error", error=stopped), None, RESULT)
+    task = task_of(ended, "x", 1, ExecuteResponse(status="error", error=stopped), None, {}, RESULT)
     assert (task["status"], task["statusMessage"]) == ("cancelled", "mira cancelled it")
     assert "result" not in task
+
+
+def test_a_task_has_what_its_tools_server_asks_for() -> None:
+    asked: JsonObject = {"method": "roots/list", "params": {}}
+    task = task_of(NEW, "x", 1, GOES_ON, None, {"input-1": asked}, {})
+    assert (task["status"], task["inputRequests"]) == ("input_required", {"input-1": asked})
+    ended = replace(NEW, state="succeeded", finished_at=later(9))
+    done = ExecuteResponse(status="success", result=1)
+    assert task_of(ended, "x", 1, done, None, {"input-1": asked}, RESULT)["status"] == "completed"
+
+
+def test_a_task_fails_by_an_error_of_the_protocol_alone() -> None:
+    ended = replace(NEW, state="failed", finished_at=later(9))
+    error = WorkflowError(kind="tool_error", message="it broke", code=-32603)
+    broken = ExecuteResponse(status="error", error=error)
+    task = task_of(ended, "x", 1, broken, None, {}, RESULT)
+    assert (task["status"], task["error"]) == ("failed", {"code": -32603, "message": "it broke"})
+    assert "result" not in task
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "why"),
+    [
+        ("elicitation/create", {"action": "decline"}, None),
+        ("elicitation/create", {"action": "yes"}, "must have an action"),
+        ("sampling/createMessage", {"role": "user", "content": {}, "model": "m"}, None),
+        ("sampling/createMessage", {"role": "user"}, "has no content and no model"),
+        ("roots/list", {"roots": []}, None),
+        ("roots/list", {"roots": {}}, "must have a list of roots"),
+    ],
+)
+def test_an_answer_fits_its_request(method: str, answer: JsonObject, why: str | None) -> None:
+    found = why_no_answer({"method": method}, answer)
+    assert (found is None) == (why is None)
+    assert (why or "") in (found or "")

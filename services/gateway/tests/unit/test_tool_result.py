@@ -14,6 +14,7 @@ from pml_gateway.domain.tool_calls.exact_integers import inexact_integer, with_e
 from pml_gateway.domain.tool_calls.tool_result import (
     answered_result,
     error_result,
+    inputs_asked,
     not_a_result,
     outcome_of,
     result_of,
@@ -202,4 +203,8 @@ def test_what_a_server_asks_for_in_place_of_a_result_is_an_error_that_says_so() 
     assert (outcome.status, outcome.message) == ("tool_error", "sampling is required")
     assert outcome.answer == refused
     assert not_a_result(refused)
+    assert inputs_asked(outcome_of(asked)) == ({"who": {}, "why": {}}, None)
+    assert inputs_asked(outcome_of(stated)) == ({}, "begun")
+    assert inputs_asked(outcome_of(refused)) is None
+    assert inputs_asked(outcome_of(asked).plain) is None
     assert not not_a_result({"content": []})

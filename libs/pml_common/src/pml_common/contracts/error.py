@@ -29,7 +29,8 @@ Fault = Literal["caller", "environment", "capability"]
 
 class WorkflowError(Contract):
     """The failure of a workflow; `line` and `column` are in the author's source, from 1. `fault`
-    says whose fault it was where that is known and the kind does not say it."""
+    says whose fault it was where that is known and the kind does not say it; `code` is that of the
+    JSON-RPC error with which the server of its one tool answered, if that is why."""
 
     kind: ErrorKind
     message: str
@@ -40,3 +41,4 @@ class WorkflowError(Contract):
     arguments: JsonObject | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     fault: Fault | None = None
+    code: int | None = None

@@ -186,9 +186,11 @@ class WorkflowOutcome(Contract):
 class ToolOutcome(Contract):
     """The outcome of a tool call. `refused`: grant, policy or the run's state forbid it, and
     nothing was called; `ask`: nothing was called, and a person may be asked about it; `unknown`: it
-    was started and its outcome cannot be determined. `fault` is as in `WorkflowError`."""
+    was started and its outcome cannot be determined. `fault` is as in `WorkflowError`; `code` is
+    that of the JSON-RPC error with which its server answered in place of a result."""
 
     status: Literal["ok", "tool_error", "refused", "ask", "timeout", "unknown"]
     result: JsonValue = None
     message: str | None = None
     fault: Fault | None = None
+    code: int | None = None

@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
 from uuid import uuid4
@@ -20,15 +20,16 @@ from pml_common.storage.errors import StorageUnavailable
 from pml_common.telemetry import vocabulary
 from pml_gateway.application.cancel import Withdrawals
 from pml_gateway.application.execute_program import traceparent
-from pml_gateway.application.tool_calls import ToolCalls
+from pml_gateway.application.task_inputs import NoInput, PolledClient, TaskInputs
+from pml_gateway.application.tool_calls import Made, ToolCalls
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.tool_calls.ledger import Entry
 from pml_gateway.domain.tool_calls.repeatable import repeatable
-from pml_gateway.domain.tool_calls.tool_result import Answered
+from pml_gateway.domain.tool_calls.tool_result import Answered, inputs_asked
 from pml_gateway.domain.workflow.direct_call import STOPPED, begun_call, call_ended, call_of
 from pml_gateway.domain.workflow.workflow import Workflow
-from pml_gateway.ports import Caller, CallerSide, CallOrigin
+from pml_gateway.ports import Caller, CallerSide, CallOrigin, ServerInputs
 
 T = TypeVar("T")
 
@@ -42,6 +43,14 @@ _MOST_UNPUBLISHED: Final = 100
 """While NATS is away, the ends of reads are kept here, those of this many `_TOGETHER_S`."""
 _TOGETHER_S: Final = 0.05
 """Time in which the ends of reads are collected, apart from the calls that follow them."""
+
+
+_ROUNDS: Final = 10
+"""Times that a server may ask for input."""
+_TOO_MANY_ROUNDS: Final = ToolOutcome(
+    status="tool_error",
+    message=f"the server asked for input more than {_ROUNDS} times and gave no result",
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ class DirectCalls:
     now: Callable[[], datetime]
     require_ready: Callable[[], Awaitable[None]]
     withdrawals: Withdrawals
+    inputs: TaskInputs
     _calls: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     _ends: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     _pending: list[CallEnded] = field(default_factory=list[CallEnded])
@@ -93,12 +103,18 @@ class DirectCalls:
         span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
         await self._begin(workflow, is_stored=not again)
         call = call_of(workflow, tool.tool_id)
+        polled = None
+        if side.as_task and side.client is not None:
+            polled = PolledClient(side.client, self.inputs, workflow, self._runs)
+            side = replace(side, client=polled)
         origin = CallOrigin(caller, call.idempotency_key, side)
-        made = _spawn(self._calls, self._made(workflow, call, origin))
+        made = _spawn(self._calls, self._made(workflow, call, origin, polled))
         if side.report is not None:
             await side.report(0, 1, f"0 of 1 calls ended: {tool.tool_id}")
         try:
             await asyncio.wait({made}, timeout=_left(side.answer_by))
+            if polled is not None and not made.done():
+                await self._become_task(made, polled)
         except asyncio.CancelledError:
             if side.withdrawn():
                 self.withdrawals.withdraw(caller, workflow.workflow_id)
@@ -120,9 +136,19 @@ class DirectCalls:
         else:
             self.workflows.store.begin(workflow)
 
-    async def _made(self, workflow: Workflow, call: CallTool, origin: CallOrigin) -> ToolOutcome:
+    async def _become_task(self, made: asyncio.Task[Any], polled: PolledClient) -> None:
+        """Have the client asked as one that polls, unless its call is about to be answered with
+        what the tool's server asks for."""
+        if polled.is_answered:
+            await asyncio.wait({made}, timeout=2 * _ANSWER_WITHIN_S)
+        else:
+            polled.begin()
+
+    async def _made(
+        self, workflow: Workflow, call: CallTool, origin: CallOrigin, polled: PolledClient | None
+    ) -> ToolOutcome:
         try:
-            made = await self.calls.make_direct(call, origin)
+            made = await self._made_with_inputs(call, origin, polled)
         except asyncio.CancelledError:
             with suppress(BusError, StorageUnavailable):
                 await self.publish(call_ended(workflow, call, STOPPED, self.now()))
@@ -139,6 +165,28 @@ class DirectCalls:
             ending = _spawn(self._ends, self._keep(ended, call, made.entry, plain))
             await asyncio.wait({ending}, timeout=_ANSWER_WITHIN_S)
         return outcome
+
+    async def _made_with_inputs(
+        self, call: CallTool, origin: CallOrigin, polled: PolledClient | None
+    ) -> Made:
+        """Make a call; once it is a task, again with the answers of its client to what the tool's
+        server asks for."""
+        made = await self.calls.make_direct(call, origin)
+        if polled is None or origin.side is None:
+            return made
+        for _ in range(_ROUNDS):
+            asked = inputs_asked(made.outcome)
+            if asked is None or not polled.polls():
+                return made
+            requests, state = asked
+            try:
+                given: JsonObject = {**await polled.answers(requests)}
+            except (NoInput, BusError, StorageUnavailable) as error:
+                return replace(made, outcome=_not_answered(requests, error))
+            side = replace(origin.side, inputs=ServerInputs(given, state))
+            again = await self.calls.make_direct(call, replace(origin, side=side))
+            made = replace(again, entry=again.entry or made.entry)
+        return replace(made, outcome=_TOO_MANY_ROUNDS)
 
     async def _keep(
         self, ended: CallEnded, call: CallTool, entry: Entry, outcome: ToolOutcome
@@ -183,6 +231,13 @@ def _spawn(tasks: set[asyncio.Task[Any]], work: Coroutine[object, object, T]) ->
     tasks.add(task)
     task.add_done_callback(tasks.discard)
     return task
+
+
+def _not_answered(requests: Mapping[str, JsonObject], why: Exception) -> ToolOutcome:
+    named = ", ".join(sorted({str(each.get("method")) for each in requests.values()}))
+    message = f"the server asks for input ({named}), and has no answer: {why}"
+    ended = isinstance(why, NoInput) and why.ended
+    return ToolOutcome(status="unknown" if ended else "tool_error", message=message)
 
 
 def _left(answer_by: float | None) -> float | None:

@@ -8,16 +8,19 @@ from uuid import UUID
 from typing_extensions import override
 
 from pml_common.contracts.gateway import DecidedThrough
+from pml_common.contracts.tool import JsonObject
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.dependency_errors import as_api_errors
 from pml_gateway.application.elicit import Elicitations
+from pml_gateway.application.task_inputs import ANSWER_WITHIN_S
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.approval_form import FormAnswer
-from pml_gateway.domain.api.errors import Conflict
-from pml_gateway.domain.api.mcp_tasks import key_of
+from pml_gateway.domain.api.errors import Conflict, InvalidRequest
+from pml_gateway.domain.api.mcp_tasks import key_of, why_no_answer
 from pml_gateway.domain.workflow.cancellation import Cancel
+from pml_gateway.domain.workflow.direct_call import is_open_call
 from pml_gateway.domain.workflow.workflow import Workflow
-from pml_gateway.ports import Caller, TaskApi, TaskState
+from pml_gateway.ports import Caller, OpenInputs, TaskApi, TaskState
 
 _CANCELLED = Cancel(reason="its task was cancelled")
 
@@ -30,6 +33,7 @@ class WorkflowTasks(TaskApi):
     workflows: WorkflowService
     elicitations: Elicitations
     cancellations: Cancellations
+    inputs: OpenInputs
 
     @override
     async def keep(self, caller: Caller, workflow_id: UUID) -> None:
@@ -42,7 +46,10 @@ class WorkflowTasks(TaskApi):
             workflow = await self._own(caller, workflow_id)
             form = await self.elicitations.form(caller, workflow) if shows_forms else None
             await self.workflows.deliver(workflow, caller.principal)
-            return TaskState(workflow, await self.workflows.response(workflow), form)
+            inputs: Mapping[str, JsonObject] = {}
+            if shows_forms and is_open_call(workflow):
+                inputs = await self.inputs.find(caller.scope, workflow_id)
+            return TaskState(workflow, await self.workflows.response(workflow), form, inputs)
 
     @override
     async def answer(
@@ -50,19 +57,34 @@ class WorkflowTasks(TaskApi):
         caller: Caller,
         workflow_id: UUID,
         answers: Mapping[str, FormAnswer],
+        inputs: Mapping[str, JsonObject],
         through: DecidedThrough,
     ) -> None:
         with as_api_errors():
-            form = await self.elicitations.form(caller, await self._own(caller, workflow_id))
+            workflow = await self._own(caller, workflow_id)
+            form = await self.elicitations.form(caller, workflow)
             answer = answers.get(key_of(form.asked)) if form else None
             if form is not None and answer is not None:
                 await self.elicitations.decide(caller, form.asked, answer, through)
+            if inputs and is_open_call(workflow):
+                await self._take(workflow, inputs)
 
     @override
     async def cancel(self, caller: Caller, workflow_id: UUID) -> None:
         with as_api_errors(), suppress(Conflict):
             await self._own(caller, workflow_id)
             await self.cancellations.cancel(caller, workflow_id, _CANCELLED)
+
+    async def _take(self, workflow: Workflow, inputs: Mapping[str, JsonObject]) -> None:
+        scope, workflow_id = workflow.scope, workflow.workflow_id
+        requests = await self.inputs.find(scope, workflow_id)
+        given = {key: answer for key, answer in inputs.items() if key in requests}
+        for key, answer in given.items():
+            why = why_no_answer(requests[key], answer)
+            if why is not None:
+                raise InvalidRequest(f"inputResponses.{key}", why)
+        for key, answer in given.items():
+            await self.inputs.answer(scope, workflow_id, key, answer, ANSWER_WITHIN_S)
 
     async def _own(self, caller: Caller, workflow_id: UUID) -> Workflow:
         found = await self.workflows.read(caller.scope, workflow_id)

@@ -5,6 +5,7 @@ from pml_gateway.ports.agents import (
     CapabilityNames,
     ComposedPrograms,
     NameUnsettled,
+    OpenInputs,
     TaskApi,
     TaskState,
 )
@@ -87,6 +88,7 @@ __all__ = [
     "OfferMethod",
     "OfferedToCallers",
     "OfferingServers",
+    "OpenInputs",
     "Outbox",
     "Outgoing",
     "Relay",

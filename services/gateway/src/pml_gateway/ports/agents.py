@@ -1,6 +1,6 @@
 """Operations for agents, and what they compose and name."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -79,12 +79,13 @@ class AgentApi(Protocol):
 
 
 class TaskState(NamedTuple):
-    """A workflow, the response for its state, and the form for the approval that it waits for,
-    where the caller's user may decide that."""
+    """A workflow, the response for its state, the form for the approval that it waits for, where
+    the caller's user may decide that, and what its tool's server asks the client for, by key."""
 
     workflow: Workflow
     response: ExecuteResponse
     form: ApprovalForm | None
+    inputs: Mapping[str, JsonObject]
 
 
 class TaskApi(Protocol):
@@ -104,14 +105,43 @@ class TaskApi(Protocol):
         caller: Caller,
         workflow_id: UUID,
         answers: Mapping[str, FormAnswer],
+        inputs: Mapping[str, JsonObject],
         through: DecidedThrough,
     ) -> None:
-        """Take the answer to the form that is open, by its key; others are ignored. Raises
-        InvalidRequest."""
+        """Take the answers to the form and to the requests that are open, by their keys; others
+        are ignored. Raises InvalidRequest."""
         ...
 
     async def cancel(self, caller: Caller, workflow_id: UUID) -> None:
         """Cancel a task; one that has ended stays as it is."""
+        ...
+
+
+class OpenInputs(Protocol):
+    """Stores what servers of tools ask the clients of tasks for, for all replicas. Every method may
+    raise BusUnavailable."""
+
+    async def open(
+        self, scope: Scope, workflow_id: UUID, requests: Mapping[str, JsonObject], ttl_s: float
+    ) -> None:
+        """Make these MCP requests, by key, the ones that a workflow waits for, for `ttl_s` seconds
+        at most."""
+        ...
+
+    async def find(self, scope: Scope, workflow_id: UUID) -> Mapping[str, JsonObject]:
+        """Return the requests of a workflow that have no answer yet."""
+        ...
+
+    async def answer(
+        self, scope: Scope, workflow_id: UUID, key: str, answer: JsonObject, ttl_s: float
+    ) -> None:
+        """Store the answer to a request."""
+        ...
+
+    async def answers(
+        self, scope: Scope, workflow_id: UUID, keys: Collection[str]
+    ) -> Mapping[str, JsonObject]:
+        """Return the answers to those of these requests that have one."""
         ...
 
 

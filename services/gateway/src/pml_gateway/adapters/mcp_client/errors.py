@@ -90,7 +90,7 @@ def outcome_of_error(
         case MCPError(code=code) if code == REQUEST_TIMEOUT:
             return _without_result(error.message, "timeout", repeatable)
         case MCPError():
-            return ToolOutcome(status="tool_error", message=error.message)
+            return ToolOutcome(status="tool_error", message=error.message, code=error.code)
         case ValidationError():
             fault = error.errors()[0]
             field = ".".join(str(part) for part in fault["loc"])

@@ -4,6 +4,7 @@ A task is named by its workflow and by the tool whose call began it, in whose fo
 returned: nothing about a task is stored.
 """
 
+from collections.abc import Mapping
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -13,6 +14,8 @@ from pml_gateway.domain.api.approval_form import SCHEMA, ApprovalForm, AskedAppr
 from pml_gateway.domain.workflow.workflow import Workflow
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
+INPUT: Final = "input-"
+"""Begins the keys of requests that a tool's server makes."""
 
 _POLL_MS: Final = 500
 _LONGEST_STATUS: Final = 2000
@@ -70,10 +73,12 @@ def task_of(
     ttl_ms: int | None,
     response: ExecuteResponse,
     form: ApprovalForm | None,
+    inputs: Mapping[str, JsonObject],
     result: JsonObject,
 ) -> JsonObject:
     """Build the task of a workflow: `form` is for the approval that it waits for, where the
-    client's user can be asked, and `result` that of the call, once the workflow has ended."""
+    client's user can be asked, `inputs` are what its tool's server asks for, and `result` is that
+    of the call, once the workflow has ended."""
     approval, requested_at = workflow.approval, workflow.requested.requested_at
     asked_at = (approval.decided_at or approval.requested_at) if approval else None
     task: JsonObject = {
@@ -83,16 +88,35 @@ def task_of(
         "ttlMs": ttl_ms,
         "pollIntervalMs": _POLL_MS,
     }
-    if workflow.finished_at is None and form is not None:
-        request: JsonObject = {
+    requests: JsonObject = dict(inputs)
+    if form is not None:
+        requests[key_of(form.asked)] = {
             "method": "elicitation/create",
             "params": {"mode": "form", "message": form.message, "requestedSchema": SCHEMA},
         }
-        return {**task, "status": "input_required", "inputRequests": {key_of(form.asked): request}}
+    if workflow.finished_at is None and requests:
+        return {**task, "status": "input_required", "inputRequests": requests}
     if workflow.finished_at is None:
         said = response.next.message if response.next else ""
         return {**task, "status": "working", "statusMessage": said[:_LONGEST_STATUS]}
     if response.error is not None and response.error.kind == "cancelled":
         said = response.error.message[:_LONGEST_STATUS]
         return {**task, "status": "cancelled", "statusMessage": said}
+    if response.error is not None and response.error.code is not None:
+        error: JsonObject = {"code": response.error.code, "message": response.error.message}
+        return {**task, "status": "failed", "error": error}
     return {**task, "status": "completed", "result": result}
+
+
+def why_no_answer(request: JsonObject, answer: JsonObject) -> str | None:
+    """Explain why this cannot be the answer to an MCP request; None where it may be."""
+    match request.get("method"):
+        case "elicitation/create":
+            if answer.get("action") in ("accept", "decline", "cancel"):
+                return None
+            return "must have an action: accept, decline or cancel"
+        case "sampling/createMessage":
+            missing = [each for each in ("role", "content", "model") if each not in answer]
+            return f"has no {' and no '.join(missing)}" if missing else None
+        case _:
+            return None if isinstance(answer.get("roots"), list) else "must have a list of roots"

@@ -25,7 +25,13 @@ class Answered(ToolOutcome):
     @property
     def plain(self) -> ToolOutcome:
         """The outcome without the answer."""
-        return ToolOutcome(status=self.status, result=self.result, message=self.message)
+        return ToolOutcome(
+            status=self.status,
+            result=self.result,
+            message=self.message,
+            fault=self.fault,
+            code=self.code,
+        )
 
 
 def outcome_of(result: JsonObject) -> Answered:
@@ -37,7 +43,8 @@ def outcome_of(result: JsonObject) -> Answered:
     `structuredContent` and `content`. Integers that a program cannot represent are their digits.
     """
     if not_a_result(result):
-        return Answered(status="tool_error", message=_why_none(result), answer=result)
+        message, code = _why_none(result)
+        return Answered(status="tool_error", message=message, code=code, answer=result)
     content = result.get("content")
     blocks = content if isinstance(content, list) else []
     structured = result.get("structuredContent")
@@ -53,14 +60,27 @@ def not_a_result(answer: JsonObject) -> bool:
     return answer.get("resultType") == "input_required" or "error" in answer
 
 
-def _why_none(answer: JsonObject) -> str:
+def inputs_asked(outcome: ToolOutcome) -> tuple[dict[str, JsonObject], str | None] | None:
+    """Return what a tool's server asks for in answer to a call, by key, and its state; None where
+    it asks for nothing."""
+    if not isinstance(outcome, Answered) or outcome.answer.get("resultType") != "input_required":
+        return None
+    requests, state = outcome.answer.get("inputRequests"), outcome.answer.get("requestState")
+    asked = requests.items() if isinstance(requests, dict) else ()
+    return (
+        {key: request for key, request in asked if isinstance(request, dict)},
+        state if isinstance(state, str) else None,
+    )
+
+
+def _why_none(answer: JsonObject) -> tuple[str, int | None]:
     match answer:
-        case {"error": {"message": str() as message}}:
-            return message
+        case {"error": {"message": str() as message, "code": int() as code}}:
+            return message, code
         case _:
             asked = answer.get("inputRequests")
             named = ", ".join(asked) if isinstance(asked, dict) else "its state"
-            return f"the server asks for input: {named}"
+            return f"the server asks for input: {named}", None
 
 
 def answered_result(answer: JsonObject) -> JsonObject:

@@ -170,6 +170,11 @@ def ledger_entry(ended: CallEnded, owner: UUID) -> tuple[CallTool, Entry] | None
     return call, Entry(fingerprint(call), owner, deadline, outcome)
 
 
+def is_open_call(workflow: Workflow) -> bool:
+    """Whether this is a direct call that is under way."""
+    return workflow.state == "running" and workflow.requested.direct_tool is not None
+
+
 def lost_call(workflow: Workflow) -> WorkflowError:
     """The gateway that made the call died before its end."""
     tool = workflow.requested.direct_tool
@@ -208,4 +213,5 @@ def _error_of(call: CallTool, outcome: ToolOutcome) -> WorkflowError | None:
         message=outcome.message or outcome.status,
         node_id=call.node_id,
         tool=call.tool,
+        code=outcome.code,
     )

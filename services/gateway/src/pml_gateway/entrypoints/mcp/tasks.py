@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from mcp import MCPError
@@ -33,7 +33,14 @@ from pml_common.contracts.tool import JsonObject
 from pml_common.errors import Retryable
 from pml_gateway.domain.api.approval_form import FormAnswer, can_show_forms
 from pml_gateway.domain.api.errors import InvalidRequest, NotFound, Unavailable
-from pml_gateway.domain.api.mcp_tasks import EXTENSION, TaskBegun, declares_tasks, named_in, task_of
+from pml_gateway.domain.api.mcp_tasks import (
+    EXTENSION,
+    INPUT,
+    TaskBegun,
+    declares_tasks,
+    named_in,
+    task_of,
+)
 from pml_gateway.entrypoints.mcp.asking import through_of
 from pml_gateway.entrypoints.mcp.http_exchange import client_of
 from pml_gateway.entrypoints.mcp.tools import McpTools
@@ -115,8 +122,8 @@ class Tasks:
     async def _update(self, ctx: Context, params: UpdateParams) -> JsonObject:
         caller, (workflow, _) = await self._checked(ctx, params)
         with _as_errors():
-            answers = _answers_in(params.input_responses)
-            await self._api.answer(caller, workflow, answers, through_of(ctx))
+            answers, inputs = _answers_in(params.input_responses), _inputs_in(params)
+            await self._api.answer(caller, workflow, answers, inputs, through_of(ctx))
         return {}
 
     async def _cancel(self, ctx: Context, params: TaskParams) -> JsonObject:
@@ -128,12 +135,15 @@ class Tasks:
     async def _task(
         self, ctx: Context, caller: Caller, workflow_id: UUID, tool: str, *, shows_forms: bool
     ) -> JsonObject:
-        shows_forms = shows_forms and can_show_forms(_capabilities_of(ctx))
+        can_show = can_show_forms(_capabilities_of(ctx))
         state = await self._api.state(caller, workflow_id, shows_forms=shows_forms)
+        form = state.form if can_show else None
         result: JsonObject = {}
         if state.workflow.finished_at is not None:
             result = await self._tools.result_of(caller, tool, state.response)
-        return task_of(state.workflow, tool, self._ttl_ms, state.response, state.form, result)
+        return task_of(
+            state.workflow, tool, self._ttl_ms, state.response, form, state.inputs, result
+        )
 
     async def _checked(self, ctx: Context, params: TaskParams) -> tuple[Caller, tuple[UUID, str]]:
         """Return the caller, and the workflow and the tool of a task. Raises MCPError."""
@@ -176,6 +186,18 @@ def _answers_in(responses: Mapping[str, Any]) -> dict[str, FormAnswer]:
             raise InvalidRequest(f"inputResponses.{key}", "is no answer to a form") from None
         answers[key] = FormAnswer(answer.action, answer.content)
     return answers
+
+
+def _inputs_in(params: UpdateParams) -> dict[str, JsonObject]:
+    """Return the answers to requests of tools' servers. Raises InvalidRequest."""
+    inputs: dict[str, JsonObject] = {}
+    for key, response in params.input_responses.items():
+        if not key.startswith(INPUT):
+            continue
+        if not isinstance(response, dict):
+            raise InvalidRequest(f"inputResponses.{key}", "is no answer: it must be an object")
+        inputs[key] = cast(JsonObject, response)
+    return inputs
 
 
 def _capabilities_of(ctx: Context) -> JsonObject:

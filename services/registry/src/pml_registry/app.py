@@ -19,6 +19,7 @@ from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_curation import PostgresCurationStore
 from pml_registry.adapters.postgres_dependencies import PostgresDependencyStore
 from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
+from pml_registry.adapters.postgres_edges import PostgresEdgeStore
 from pml_registry.adapters.postgres_graph import PostgresGraphStore
 from pml_registry.adapters.postgres_names import PostgresNameStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
@@ -28,6 +29,7 @@ from pml_registry.adapters.postgres_tools import PostgresToolStore
 from pml_registry.adapters.signed_mark import SignedMark
 from pml_registry.adapters.version_keys import VersionKeys
 from pml_registry.application.curation import Curator
+from pml_registry.application.fading import FADE_EVERY_S, Fading
 from pml_registry.application.graphs import GraphChanges, Provides, ScopeGraphs
 from pml_registry.application.naming import Naming
 from pml_registry.application.record_service import RecordService
@@ -124,7 +126,12 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         )
         await _serve_curation(bus, curator, resolution, embedder)
         await _serve_graph(bus, resolution, dependencies, changes)
-        await _consume_events(bus, capabilities, tools, embedder, dependencies)
+        edges = PostgresEdgeStore(pools)
+        await _consume_events(bus, capabilities, tools, embedder)
+        await bus.consume_batches(
+            catalog.REGISTRY_ON_EDGES_OBSERVED,
+            partial(on_edges_observed, edges=edges, dependencies=dependencies, now=bus.now),
+        )
         relations = Relations(dependencies, embedder, search.index)
         await _follow_changes(bus, relations, provides, graphs)
         every_s = LAPSES_AFTER.total_seconds()
@@ -136,6 +143,7 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
                 run_periodically(service.publish_overdue, _OVERDUE_AFTER_S),
                 run_until_done(signing_versions.sign_all, _RETRY_S),
                 run_periodically(provides.catch_up, every_s, first_after_s=every_s),
+                run_periodically(Fading(edges, bus.now).look, FADE_EVERY_S, first_after_s=every_s),
                 *(work() for work in search.upkeep),
             ]
         ):
@@ -267,7 +275,6 @@ async def _consume_events(
     capabilities: CapabilityStore,
     tools: ToolStore,
     embedder: Embedder,
-    dependencies: DependencyStore,
 ) -> None:
     await bus.consume_batches(
         catalog.REGISTRY_ON_EXECUTION_ANALYZED,
@@ -281,10 +288,6 @@ async def _consume_events(
     await bus.consume_batches(
         catalog.REGISTRY_ON_LEARNING_UPDATED,
         partial(on_learning_updated, capabilities=capabilities),
-    )
-    await bus.consume_batches(
-        catalog.REGISTRY_ON_EDGES_OBSERVED,
-        partial(on_edges_observed, tools=tools, dependencies=dependencies),
     )
     await bus.consume(
         catalog.REGISTRY_ON_TOOLS_LISTED,

@@ -221,7 +221,7 @@ async def test_between_tools_are_the_observed_sequences_and_no_alternative(
 ) -> None:
     await _list(graph, embedder, "http", POST)
     await _list(graph, embedder, "json", PARSE)
-    await graph.observe(edges(("http:post", "json:parse"), count=3))
+    await graph.observe(edges(("http:post", "json:parse"), runs=3))
     kinds = {(edge.from_, edge.type, edge.source) for edge in (await graph.hypergraph()).edges}
     assert kinds == {
         ("http:post", "sequence", "observed"),

@@ -1,5 +1,7 @@
 """Data of earlier versions of the schema."""
 
+from datetime import UTC, datetime
+
 import asyncpg
 import pytest
 
@@ -11,6 +13,7 @@ from pml_common.storage.schema import open_scoped_schema
 from pml_registry.adapters.postgres_models import PostgresEmbeddingModels
 from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.application.resolution import Resolution
+from pml_registry.domain.edge_counts import HALF_LIFE
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.vectors import EmbeddingModel
 from services.registry.tests.support.builders import SCOPE
@@ -118,3 +121,50 @@ async def test_vectors_of_the_model_with_most_of_them_are_moved(postgres_dsn: st
         (left,) = await models.unembedded("first", None, 9)
         assert left.key.kind == "capability"
         assert left.key.id != found.id
+
+
+_EDGES = """
+INSERT INTO capability_dependency (
+    org, project, from_capability_id, to_capability_id, edge_type, edge_source, observed_count,
+    confidence_score
+)
+SELECT 'acme', 'webapp', one.pattern_id, other.pattern_id, edge.*
+FROM workflow_pattern one, workflow_pattern other, (
+    VALUES
+        ('contains', 'observed', 50, 0.98), ('dependency', 'template', 0, 0.5),
+        ('sequence', 'inferred', 0, 0.7)
+) AS edge (edge_type, edge_source, observed_count, confidence_score)
+WHERE one.code = 'return 1;' AND other.code = 'return 2;';
+INSERT INTO tool_dependency (
+    org, project, from_tool_id, to_tool_id, edge_type, edge_source, observed_count
+)
+VALUES ('acme', 'webapp', 'fs:stat', 'fs:read', 'sequence', 'observed', 3);
+"""
+
+
+@pytest.mark.integration
+async def test_edges_from_before_they_faded_fade_and_stay(postgres_dsn: str) -> None:
+    every = list(read_migrations("pml_registry"))
+    await migrate(postgres_dsn, "registry", [each for each in every if each.name < "0011"])
+    session = await asyncpg.connect(
+        postgres_dsn, server_settings={"search_path": "registry,public"}
+    )
+    try:
+        await session.execute(_TWO_CAPABILITIES.split(";\nINSERT INTO capability_usage")[0])
+        await session.execute(_EDGES)
+    finally:
+        await session.close()
+    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+        store = postgres_stores(pools).shown
+        assert await store.fade(datetime.now(UTC) + 50 * HALF_LIFE, 9) == 1
+        async with pools.across() as held:
+            kept = await held.fetch(
+                "SELECT edge_type, edge_source, confidence_score FROM capability_dependency"
+            )
+            tools = await held.fetchval("SELECT count(*) FROM tool_dependency")
+    assert {tuple(row) for row in kept} == {
+        ("contains", "inferred", 0.5),
+        ("dependency", "template", 0.5),
+        ("sequence", "inferred", 0.7),
+    }
+    assert tools == 0

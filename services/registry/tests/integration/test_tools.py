@@ -1,6 +1,5 @@
 """The tool catalog and graph through their handlers, on every kind of store."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -12,11 +11,10 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CatalogChanged, ListTools
 from pml_common.contracts.scope import Scope
-from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_list_tools import on_list_tools
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports.vectors import Embedded, Embedder
-from services.registry.tests.support.builders import ELSEWHERE, SCOPE, edges, listed, tool
+from services.registry.tests.support.builders import ELSEWHERE, SCOPE, listed, tool
 from services.registry.tests.support.stores import Stores
 
 
@@ -174,50 +172,3 @@ async def test_no_scope_sees_or_changes_another(stores: Stores, embedder: Embedd
     await _list(stores, embedder, listed(tool("fs:theirs"), scope=ELSEWHERE))
     assert await _catalog(stores) == [("fs:ours", "")]
     assert await _catalog(stores, scope=ELSEWHERE) == [("fs:theirs", "")]
-
-
-async def test_an_edge_seen_three_times_is_observed(stores: Stores) -> None:
-    key = ("fs:stat", "fs:read", "sequence")
-    for count, source in ((1, "inferred"), (2, "inferred"), (3, "observed"), (4, "observed")):
-        await on_edges_observed([edges(("fs:stat", "fs:read"))], stores.tools, stores.dependencies)
-        assert (await stores.edges(SCOPE))[key] == (count, source)
-
-
-async def test_an_edge_seen_three_times_in_one_run_is_observed(stores: Stores) -> None:
-    await on_edges_observed(
-        [edges(("fs:stat", "fs:read"), count=3)], stores.tools, stores.dependencies
-    )
-    assert set((await stores.edges(SCOPE)).values()) == {(3, "observed")}
-
-
-async def test_edges_delivered_twice_count_once(stores: Stores) -> None:
-    message = edges(("fs:stat", "fs:read"), ("fs:read", "fs:stat"))
-    for _ in range(2):
-        handled = await on_edges_observed([message], stores.tools, stores.dependencies)
-        (changed,) = handled.facts[message.event_id]
-        assert changed.message_id == ids.effect_id(message.event_id, "graph-changed")
-    assert await stores.edges(SCOPE) == {
-        ("fs:stat", "fs:read", "sequence"): (1, "inferred"),
-        ("fs:read", "fs:stat", "sequence"): (1, "inferred"),
-    }
-    assert await stores.edges(ELSEWHERE) == {}
-
-
-async def test_edges_of_many_runs_at_once_are_all_counted(stores: Stores) -> None:
-    pairs = [("a:x", "b:y"), ("b:y", "c:z")]
-    messages = [edges(*(pairs if number % 2 else pairs[::-1])) for number in range(20)]
-    await asyncio.gather(
-        *(on_edges_observed([message], stores.tools, stores.dependencies) for message in messages)
-    )
-    assert set((await stores.edges(SCOPE)).values()) == {(20, "observed")}
-
-
-async def test_edges_of_batches_that_share_messages_are_counted_once(stores: Stores) -> None:
-    messages = [edges(("a:x", "b:y"), ("b:y", "c:z")) for _ in range(20)]
-    elsewhere = edges(("a:x", "b:y"), scope=ELSEWHERE)
-    await asyncio.gather(
-        on_edges_observed([*messages[:15], elsewhere], stores.tools, stores.dependencies),
-        on_edges_observed([elsewhere, *messages[:4:-1]], stores.tools, stores.dependencies),
-    )
-    assert set((await stores.edges(SCOPE)).values()) == {(20, "observed")}
-    assert set((await stores.edges(ELSEWHERE)).values()) == {(1, "inferred")}

@@ -29,8 +29,17 @@ ROUNDS = 4
 ACROSS: Mapping[str, str] = {
     "seen-capabilities": "a batch of messages, each with its scope",
     "learn-once": "a batch of messages, each with its scope",
-    "count-edges": "a batch of messages, each with its scope",
-    "count-calls": "a batch of messages, each with its scope",
+    "unknown-capabilities": "a batch of messages, each with its scope",
+    "claim-edges": "a batch of messages, each with its scope",
+    **{
+        f"{step}-{kind}-edges": "a batch of edges, each with its scope"
+        for step in ("meet", "lock", "save", "forget")
+        for kind in ("capability", "tool", "mixed")
+    },
+    **{
+        f"due-{kind}-edges": "edges of all scopes, for the clock"
+        for kind in ("capability", "tool", "mixed")
+    },
     "mark-published": "changes of a batch, each with its scope",
     "unpublished-changes": "the outbox of all scopes",
     "lapsed-reservations": "reservations of all scopes, for the clock",

@@ -106,15 +106,19 @@ def learning_update(
     )
 
 
-def edges(*pairs: tuple[str, str], scope: Scope = SCOPE, count: int = 1) -> EdgesObserved:
-    """Build the event of one run with these pairs, `count` times each."""
+def edges(
+    *pairs: tuple[str, str], scope: Scope = SCOPE, runs: int = 1, cohort: int = 0
+) -> EdgesObserved:
+    """Build the event of runs of a cohort with these pairs."""
     workflow_id = uuid4()
     return EdgesObserved(
         scope=scope,
         event_id=ids.effect_id(workflow_id, "edges-observed"),
         capability_id=ids.capability_id(scope, HASH),
         workflow_id=workflow_id,
-        edges=tuple(ObservedEdge(from_tool=a, to_tool=b, count=count) for a, b in pairs),
+        edges=tuple(ObservedEdge(from_tool=a, to_tool=b, count=runs) for a, b in pairs),
+        runs=runs,
+        cohort=cohort,
     )
 
 

@@ -39,7 +39,7 @@ from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_graph_queries import on_find_path, on_show_hypergraph
 from pml_registry.entrypoints.bus.on_resolve_capability import on_resolve_capability
 from pml_registry.ports.vectors import Embedder
-from services.registry.tests.support.builders import SCOPE, analysed, learning_update
+from services.registry.tests.support.builders import NOON, SCOPE, analysed, learning_update
 from services.registry.tests.support.store_driver import StoreDriver, published
 from services.registry.tests.support.stores import Stores
 
@@ -56,6 +56,7 @@ class GraphDriver:
         self.stores = stores
         self.registry = StoreDriver(stores, embedder)
         self.said: list[Message] = []
+        self.now = NOON
         self.graphs = ScopeGraphs(stores.graph)
         self.changes = GraphChanges(self.graphs, self._publish)
         self.provides = Provides(stores.graph, self.changes)
@@ -144,7 +145,10 @@ class GraphDriver:
         return sorted(found)
 
     async def observe(self, *messages: EdgesObserved) -> Handled:
-        return await on_edges_observed(messages, self.stores.tools, self.stores.dependencies)
+        stores = self.stores
+        return await on_edges_observed(
+            messages, stores.shown, stores.dependencies, lambda: self.now
+        )
 
     async def listed(self, *records: CapabilityRecord) -> Sequence[Message]:
         """Say that capabilities were listed; return what is published."""
@@ -178,7 +182,9 @@ def _changed(record: CapabilityRecord, change: Literal["listed", "learned"]) -> 
     )
 
 
-def calls(*pairs: tuple[str, str], runs: int = 1, scope: Scope = SCOPE) -> EdgesObserved:
+def calls(
+    *pairs: tuple[str, str], runs: int = 1, scope: Scope = SCOPE, cohort: int = 0
+) -> EdgesObserved:
     """Build the event of runs in which programs, by the letters of their codes, called others."""
     workflow_id = uuid4()
     (first, _), *_ = pairs
@@ -197,6 +203,7 @@ def calls(*pairs: tuple[str, str], runs: int = 1, scope: Scope = SCOPE) -> Edges
             for one, other in pairs
         ),
         runs=runs,
+        cohort=cohort,
     )
 
 

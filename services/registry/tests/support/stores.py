@@ -10,6 +10,7 @@ from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.memory_capabilities import MemoryCapabilityStore
 from pml_registry.adapters.memory_dependencies import MemoryDependencyStore
 from pml_registry.adapters.memory_discovery import MemoryCandidateStore
+from pml_registry.adapters.memory_edges import MemoryEdgeStore
 from pml_registry.adapters.memory_graph import MemoryGraphStore
 from pml_registry.adapters.memory_names import MemoryNameStore
 from pml_registry.adapters.memory_records import MemoryRecordStore
@@ -20,6 +21,7 @@ from pml_registry.adapters.memory_vectors import MemoryVectorIndex
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_dependencies import PostgresDependencyStore
 from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
+from pml_registry.adapters.postgres_edges import PostgresEdgeStore
 from pml_registry.adapters.postgres_graph import PostgresGraphStore
 from pml_registry.adapters.postgres_names import PostgresNameStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
@@ -36,13 +38,13 @@ from pml_registry.ports import (
     SignatureStore,
     ToolStore,
 )
-from pml_registry.ports.graph import DependencyStore, GraphStore
+from pml_registry.ports.graph import DependencyStore, EdgeStore, GraphStore
 from pml_registry.ports.records import RecordStore
 from pml_registry.ports.vectors import VectorIndex
 from services.registry.tests.support.builders import TrustedHashes
 
 Edges = Mapping[tuple[str, str, str], tuple[int, str]]
-"""Count and source, by both tools and type."""
+"""Count and source, by both ends and type."""
 VERIFIED_RUNS = 3
 
 
@@ -57,18 +59,29 @@ class Stores:
     names: NameStore
     records: RecordStore
     dependencies: DependencyStore
+    shown: EdgeStore
     graph: GraphStore
     rows: MemoryTables | ScopedPools
     signatures: SignatureStore
     checks: VersionChecks
 
     async def edges(self, scope: Scope) -> Edges:
-        """The tool graph of a scope."""
+        """The edges of a scope between two tools, or a tool and a capability."""
         if isinstance(self.rows, MemoryTables):
-            return {key[1:]: row for key, row in self.rows.edges.items() if key[0] == scope}
+            return {
+                key[1:]: (row.shown.count, row.shown.source)
+                for key, row in self.rows.edges.items()
+                if key[0] == scope
+            }
         async with self.rows.across() as session:
             rows = await session.fetch(
-                "SELECT * FROM tool_dependency WHERE org = $1 AND project = $2",
+                """
+                SELECT from_tool_id, to_tool_id, edge_type, observed_count, edge_source
+                FROM tool_dependency WHERE org = $1 AND project = $2
+                UNION ALL
+                SELECT from_node, to_node, edge_type, observed_count, edge_source
+                FROM capability_tool_edge WHERE org = $1 AND project = $2
+                """,
                 scope.org,
                 scope.project,
             )
@@ -107,6 +120,7 @@ def memory_stores(keys: VersionKeys | None = None, tables: MemoryTables | None =
         MemoryNameStore(tables, checks.signing),
         MemoryRecordStore(tables, checks.signing),
         MemoryDependencyStore(tables),
+        MemoryEdgeStore(tables),
         MemoryGraphStore(tables),
         tables,
         MemorySignatureStore(tables),
@@ -125,6 +139,7 @@ def postgres_stores(pools: ScopedPools, keys: VersionKeys | None = None) -> Stor
         PostgresNameStore(pools, checks.signing),
         PostgresRecordStore(pools, checks.signing),
         PostgresDependencyStore(pools),
+        PostgresEdgeStore(pools),
         PostgresGraphStore(pools),
         pools,
         PostgresSignatureStore(pools),

@@ -10,6 +10,7 @@ import asyncpg
 
 from pml_common.contracts import ids
 from pml_common.contracts.dns import Rename, SetVisibility
+from pml_common.contracts.learner import ObservedRelation
 from pml_common.contracts.scope import Scope
 from pml_common.storage.schema import open_scoped_schema
 from pml_common.storage.scoped import ScopedPools
@@ -117,10 +118,10 @@ async def fill(pools: ScopedPools, scope: Scope) -> None:
     for code_hash in (SIMILAR_HASH, OTHER_HASH, _PRIVATE_HASH, _UNNAMED_HASH):
         await registry.learned(learning_update(3, code_hash=code_hash, scope=scope))
     await registry.reserve("fs:later", analysed(_RESERVED_HASH, scope=scope))
-    await on_edges_observed(
-        [edges(("fs:stat", "fs:read"), scope=scope)], stores.tools, stores.dependencies
-    )
     one, two = (ids.capability_id(scope, each) for each in (SIMILAR_HASH, OTHER_HASH))
+    uses = ObservedRelation(from_=str(one), to="fs:read", type="contains")
+    shown = edges(("fs:stat", "fs:read"), scope=scope).model_copy(update={"relations": (uses,)})
+    await on_edges_observed([shown], stores.shown, stores.dependencies, lambda: NOON)
     for source, target in ((one, two), (ids.capability_id(scope, _PRIVATE_HASH), one)):
         needed = NewDependency(source, target, "dependency", "template")
         await stores.dependencies.add(scope, needed)

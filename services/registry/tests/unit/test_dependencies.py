@@ -18,16 +18,14 @@ from pml_registry.domain.dependencies import (
     Peer,
     admit_dependency,
     alternatives,
-    confidence_of,
     cycle_closed,
     direct_calls,
     may_be_alternative,
     sharing,
-    shown_calls,
     shown_cycle,
 )
-from services.registry.tests.support.builders import analysed
-from services.registry.tests.support.dependencies import calling, calls, code
+from services.registry.tests.support.builders import NOON, analysed
+from services.registry.tests.support.dependencies import calling, code
 
 SPACE = UUID(int=0)
 A, B, C, D = (uuid5(SPACE, letter) for letter in "abcd")
@@ -82,20 +80,11 @@ def test_a_cycle_is_shown_by_names_and_ids() -> None:
     assert shown_cycle([A, B, A], {A: "fs:a"}) == f"fs:a → {B} → fs:a"
 
 
-def test_confidence_grows_with_each_run_that_shows_it() -> None:
-    assert [confidence_of(count) for count in (0, 1, 3, 9)] == [0.5, 0.5, 0.75, 0.9]
-
-
 def test_what_is_stated_to_be_observed_counts_as_three_runs() -> None:
-    observed, template = _new(source="observed"), _new()
-    assert (observed.observed_count, observed.confidence) == (3, 0.75)
-    assert (template.observed_count, template.confidence) == (0, 0.5)
-
-
-def test_calls_of_itself_are_not_counted() -> None:
-    message = calls(("a", "b"), ("a", "a"), runs=2)
-    (shown,) = shown_calls([message])
-    assert (shown.message_id, shown.count) == (message.event_id, 2)
+    observed, template = (_new(source=each).shown_by(NOON) for each in ("observed", "template"))
+    assert (observed.source, observed.count, observed.confidence(NOON)) == ("observed", 3, 0.75)
+    assert (template.source, template.count, template.confidence(NOON)) == ("template", 0, 0.5)
+    assert (template.base, observed.base) == ("template", "inferred")
 
 
 def test_each_called_capability_is_called_once() -> None:

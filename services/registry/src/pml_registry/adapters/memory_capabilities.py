@@ -21,7 +21,7 @@ from pml_common.storage.memory import MemoryInboxEntry
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.memory_tables import (
     BehaviourRow,
-    DependencyRow,
+    EdgeRow,
     MemoryTables,
     RecordRow,
     VersionRow,
@@ -249,8 +249,12 @@ class MemoryCapabilityTransaction(StoreTransaction[MemoryInboxEntry], Capability
     def _note_calls(self, scope: Scope, behaviour: UUID, analysis: ExecutionAnalyzed) -> None:
         for called in direct_calls(analysis.structure):
             if called != behaviour and (scope, called) in self._tables.behaviours:
-                row = DependencyRow("inferred", 0, STATED_CONFIDENCE)
-                self._tables.dependencies.setdefault((scope, behaviour, called, "contains"), row)
+                row = self._tables.dependencies.setdefault(
+                    (scope, behaviour, called, "contains"),
+                    EdgeRow.stated("inferred", STATED_CONFIDENCE),
+                )
+                kept = row.kept(STATED_CONFIDENCE)
+                self._tables.dependencies[scope, behaviour, called, "contains"] = kept
 
 
 def _created(analysis: ExecutionAnalyzed, admission: Admission) -> CapabilityRecord:

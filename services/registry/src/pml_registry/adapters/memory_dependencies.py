@@ -15,21 +15,19 @@ from pml_common.contracts.dependencies import (
     ListDependencies,
 )
 from pml_common.contracts.scope import Scope
-from pml_registry.adapters.memory_tables import DependencyRow, MemoryTables
+from pml_registry.adapters.memory_tables import EdgeRow, MemoryTables
 from pml_registry.domain.dependencies import (
+    STATED_CONFIDENCE,
     Need,
     NewDependency,
     Peer,
     Related,
-    ShownCall,
     admit_dependency,
-    confidence_of,
     cycle_closed,
 )
 from pml_registry.domain.orders import MOST_CONFIDENT
-from pml_registry.domain.tool_catalog import OBSERVED_FROM
 from pml_registry.domain.visibility import Viewer
-from pml_registry.ports.graph import Added, Counted, DependencyStore
+from pml_registry.ports.graph import Added, DependencyStore
 
 
 class MemoryDependencyStore(DependencyStore):
@@ -43,9 +41,11 @@ class MemoryDependencyStore(DependencyStore):
     async def add(self, scope: Scope, new: NewDependency) -> Added:
         key = (scope, new.from_, new.to, new.type)
         if key in self._rows:
+            self._rows[key] = self._rows[key].kept(STATED_CONFIDENCE)
             return Added(self._dependency(*key), False, ())
-        cycle = admit_dependency(new, self._needs(scope))
-        self._rows[key] = DependencyRow(new.source, new.observed_count, new.confidence)
+        cycle, at = admit_dependency(new, self._needs(scope)), datetime.now(UTC)
+        shown = new.shown_by(at)
+        self._rows[key] = EdgeRow(shown, shown.confidence(at), at, at)
         return Added(self._dependency(*key), True, cycle)
 
     @override
@@ -92,34 +92,6 @@ class MemoryDependencyStore(DependencyStore):
         }
 
     @override
-    async def count_calls(self, shown: Sequence[ShownCall], consumer: str) -> Counted:
-        missing = {
-            each.message_id
-            for each in shown
-            for end in (each.caller, each.called)
-            if (each.scope, end) not in self._tables.behaviours
-        }
-        ids = {each.message_id for each in shown} - missing
-        async with self._tables.inbox.batch_once(ids, consumer) as batch:
-            new = [each for each in shown if each.message_id in ids - batch.replayed.keys()]
-            made = [(each.scope, each.caller, each.called) for each in new if self._count(each)]
-        return Counted(missing, made)
-
-    def _count(self, call: ShownCall) -> bool:
-        """Count a call; return whether its edge is new."""
-        key = (call.scope, call.caller, call.called, "contains")
-        before = self._rows.get(key, DependencyRow("inferred", 0, 0.0))
-        count = before.observed_count + call.count
-        self._rows[key] = replace(
-            before,
-            source="observed" if count >= OBSERVED_FROM else before.source,
-            observed_count=count,
-            confidence=max(before.confidence, confidence_of(count)),
-            last_observed=datetime.now(UTC),
-        )
-        return before.confidence == 0.0
-
-    @override
     async def cycle(self, scope: Scope, caller: UUID, called: UUID) -> Sequence[UUID]:
         return cycle_closed(caller, called, self._needs(scope))
 
@@ -148,16 +120,22 @@ class MemoryDependencyStore(DependencyStore):
 
     @override
     async def relate(self, scope: Scope, behaviour: UUID, related: Sequence[Related]) -> int:
-        new = [
-            each
-            for each in related
-            if (scope, behaviour, each.to, each.type) not in self._rows
-            and (scope, each.to, behaviour, each.type) not in self._rows
-        ]
-        for each in new:
-            row = DependencyRow("inferred", 0, each.confidence)
-            self._rows[scope, behaviour, each.to, each.type] = row
-        return len(new)
+        made = 0
+        for each in related:
+            key = (scope, behaviour, each.to, each.type)
+            row, reverse = (
+                self._rows.get(key),
+                self._rows.get((scope, each.to, behaviour, each.type)),
+            )
+            if (reverse and reverse.shown.base) or (row and row.shown.base):
+                continue
+            made += 1
+            if row is None:
+                self._rows[key] = EdgeRow.stated("inferred", each.confidence)
+            else:
+                confidence = max(row.confidence, each.confidence)
+                self._rows[key] = replace(row.kept(each.confidence), confidence=confidence)
+        return made
 
     def _listed(self, scope: Scope) -> Mapping[UUID, Peer]:
         return {
@@ -170,7 +148,7 @@ class MemoryDependencyStore(DependencyStore):
 
     def _needs(self, scope: Scope) -> Sequence[Need]:
         return [
-            Need(from_, to, row.source)
+            Need(from_, to, "template" if row.shown.base == "template" else row.shown.source)
             for (its_scope, from_, to, type_), row in self._rows.items()
             if its_scope == scope and type_ in _NEEDS
         ]
@@ -189,11 +167,11 @@ class MemoryDependencyStore(DependencyStore):
             to_capability_id=to,
             to_name=self._name(scope, to, None) or "",
             edge_type=type_,
-            edge_source=row.source,
-            observed_count=row.observed_count,
+            edge_source=row.shown.source,
+            observed_count=row.shown.count,
             confidence_score=row.confidence,
             created_at=row.created_at,
-            last_observed=row.last_observed,
+            last_observed=row.shown.last_shown,
         )
 
     def _name(self, scope: Scope, behaviour: UUID, principal: str | None) -> str | None:

@@ -1,12 +1,14 @@
 """The rows of graphs in memory; tested by the same suite as the Postgres store."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from typing_extensions import override
 
+from pml_common.contracts.dependencies import EdgeType
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Coverage
-from pml_registry.adapters.memory_tables import MemoryTables
+from pml_registry.adapters.memory_tables import EdgeRow, MemoryTables
 from pml_registry.domain.graph import GraphRows, Node, Relation
 from pml_registry.domain.provides import Ends, ProvidesChange
 from pml_registry.ports.graph import Compare, GraphStore
@@ -57,32 +59,38 @@ class MemoryGraphStore(GraphStore):
         edges = [
             each for each in self._tool_edges(scope) if each.from_ in tools and each.to in tools
         ]
+        nodes = capabilities | tools
+        mixed = [
+            each for each in self._mixed_edges(scope) if each.from_ in nodes and each.to in nodes
+        ]
         return GraphRows(
-            nodes=[*capabilities.values(), *tools.values()],
-            relations=[*needs[:most_edges], *edges[:most_edges]],
+            nodes=list(nodes.values()),
+            relations=[*needs[:most_edges], *edges[:most_edges], *mixed[:most_edges]],
             complete=max(len(listed), len(definitions)) <= most_nodes
-            and max(len(needs), len(edges)) <= most_edges,
+            and max(len(needs), len(edges), len(mixed)) <= most_edges,
         )
 
     def _needs(self, scope: Scope) -> Sequence[Relation]:
         found = [
-            Relation(str(from_), str(to), type_, row.source, row.observed_count, row.confidence)
+            _relation((its_scope, str(from_), str(to), type_), row)
             for (its_scope, from_, to, type_), row in self._tables.dependencies.items()
             if its_scope == scope
         ]
         return sorted(found, key=lambda e: (-(e.confidence or 0.0), e.from_, e.to, e.type))
 
+    def _mixed_edges(self, scope: Scope) -> Sequence[Relation]:
+        found = [
+            _relation(key, row)
+            for key, row in self._tables.edges.items()
+            if key[0] == scope and not all(":" in end for end in key[1:3])
+        ]
+        return sorted(found, key=lambda e: (-(e.confidence or 0.0), e.from_, e.to, e.type))
+
     def _tool_edges(self, scope: Scope) -> Sequence[Relation]:
         observed = [
-            Relation(
-                from_,
-                to,
-                "sequence",
-                "observed" if source == "observed" else "inferred",
-                count,
-            )
-            for (its_scope, from_, to, _), (count, source) in self._tables.edges.items()
-            if its_scope == scope
+            replace(_relation(key, row), confidence=None)
+            for key, row in self._tables.edges.items()
+            if key[0] == scope and all(":" in end for end in key[1:3])
         ]
         provided = [
             Relation(
@@ -139,3 +147,8 @@ class MemoryGraphStore(GraphStore):
             if self._tables.provides_hashes.get((scope, tool_id)) != tool.definition_hash
         }
         return list(stale)[:limit]
+
+
+def _relation(key: tuple[Scope, str, str, EdgeType], row: EdgeRow) -> Relation:
+    _, from_, to, type_ = key
+    return Relation(from_, to, type_, row.shown.source, row.shown.count, row.confidence)

@@ -1,13 +1,14 @@
 """Tables shared by the registry's in-memory stores."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Literal
 from uuid import UUID
 
 from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.capability import CapabilityRecord, Visibility
-from pml_common.contracts.dependencies import DependencyType, EdgeSource
+from pml_common.contracts.dependencies import DependencyType
 from pml_common.contracts.dns import RecordChange
 from pml_common.contracts.provides import ProvidesEdge
 from pml_common.contracts.references import Tag
@@ -15,6 +16,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.storage.columns import scope_columns
 from pml_common.storage.memory import MemoryInbox
+from pml_registry.domain.edge_counts import EdgeKey, ShownBy
 from pml_registry.domain.listing import StoredCapability
 from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.reservations import Reservation
@@ -93,14 +95,27 @@ class ChangeRow:
 
 
 @dataclass(frozen=True)
-class DependencyRow:
-    """A dependency of one behaviour on another."""
+class EdgeRow:
+    """An edge, and its confidence when it was looked at last."""
 
-    source: EdgeSource
-    observed_count: int
+    shown: ShownBy
     confidence: float
-    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    last_observed: datetime = field(default_factory=lambda: datetime.now(UTC))
+    created_at: datetime
+    looked_at: datetime
+
+    @classmethod
+    def stated(cls, base: Literal["template", "inferred"], confidence: float) -> "EdgeRow":
+        """Build the row of an edge that no run has shown."""
+        now = datetime.now(UTC)
+        shown = ShownBy(base, last_shown=now, base=base, base_confidence=confidence)
+        return cls(shown, confidence, now, now)
+
+    def kept(self, confidence: float) -> "EdgeRow":
+        """Return it as one that stays without runs, with at least this confidence."""
+        if self.shown.base is not None:
+            return self
+        shown = replace(self.shown, base="inferred", base_confidence=confidence)
+        return replace(self, shown=shown)
 
 
 @dataclass
@@ -147,10 +162,8 @@ class MemoryTables:
     outputs: dict[tuple[Scope, str], LearnedOutput] = field(
         default_factory=dict[tuple[Scope, str], LearnedOutput]
     )
-    edges: dict[tuple[Scope, str, str, str], tuple[int, str]] = field(
-        default_factory=dict[tuple[Scope, str, str, str], tuple[int, str]]
-    )
-    """Count and source by tools and type."""
+    edges: dict[EdgeKey, EdgeRow] = field(default_factory=dict[EdgeKey, EdgeRow])
+    """Edges between two tools, or between a tool and a capability."""
     provides: dict[tuple[Scope, str, str], ProvidesEdge] = field(
         default_factory=dict[tuple[Scope, str, str], ProvidesEdge]
     )
@@ -158,8 +171,8 @@ class MemoryTables:
         default_factory=dict[tuple[Scope, str], str]
     )
     """The definition that each tool's provides edges were computed from."""
-    dependencies: dict[tuple[Scope, UUID, UUID, DependencyType], DependencyRow] = field(
-        default_factory=dict[tuple[Scope, UUID, UUID, DependencyType], DependencyRow]
+    dependencies: dict[tuple[Scope, UUID, UUID, DependencyType], EdgeRow] = field(
+        default_factory=dict[tuple[Scope, UUID, UUID, DependencyType], EdgeRow]
     )
 
     def store(self, key: tuple[Scope, UUID], row: BehaviourRow) -> None:

@@ -19,7 +19,6 @@ from pml_registry.domain.tool_catalog import (
     KnownServer,
     KnownTool,
     LearnedOutput,
-    ShownEdge,
     with_output,
 )
 from pml_registry.ports import ToolStore, ToolTransaction
@@ -39,19 +38,6 @@ class MemoryToolStore(ToolStore):
     ) -> AsyncGenerator["MemoryToolTransaction"]:
         async with self._tables.inbox.once(message_id, consumer) as transaction:
             yield MemoryToolTransaction(self._tables, transaction)
-
-    @override
-    async def count_edges(
-        self, shown: Sequence[ShownEdge], consumer: str, observed_from: int
-    ) -> None:
-        edges = self._tables.edges
-        async with self._tables.inbox.batch_once({e.message_id for e in shown}, consumer) as batch:
-            for each in shown:
-                edge = each.edge
-                if each.message_id not in batch.replayed:
-                    key = (each.scope, edge.from_tool, edge.to_tool, edge.type)
-                    count = edges.get(key, (0, ""))[0] + edge.count
-                    edges[key] = (count, "observed" if count >= observed_from else "inferred")
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:

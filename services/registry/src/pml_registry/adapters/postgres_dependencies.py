@@ -1,6 +1,7 @@
 """Dependencies between capabilities in Postgres, schema `registry`."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from uuid import UUID
 
 import asyncpg
@@ -13,23 +14,23 @@ from pml_common.contracts.dependencies import (
     ListDependencies,
 )
 from pml_common.contracts.scope import Scope
-from pml_common.storage.columns import columns, scope_columns, scope_of
+from pml_common.storage.columns import columns, scope_columns
 from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries
 from pml_common.storage.scoped import ScopedPools
+from pml_registry.adapters.postgres_edges import shares_column
 from pml_registry.domain.dependencies import (
+    STATED_CONFIDENCE,
     Need,
     NewDependency,
     Peer,
     Related,
-    ShownCall,
     admit_dependency,
     cycle_closed,
 )
 from pml_registry.domain.orders import MOST_CONFIDENT
-from pml_registry.domain.tool_catalog import OBSERVED_FROM
 from pml_registry.domain.visibility import Viewer
-from pml_registry.ports.graph import Added, Counted, DependencyStore
+from pml_registry.ports.graph import Added, DependencyStore
 
 _SQL = load_queries("pml_registry")
 
@@ -47,10 +48,14 @@ class PostgresDependencyStore(DependencyStore):
             await session.execute(_SQL["lock-dependencies"], *where)
             row = await session.fetchrow(_SQL["one-dependency"], *where, *ends, None)
             if row is not None:
+                await session.execute(_SQL["keep-dependency"], *where, *ends, STATED_CONFIDENCE)
                 return Added(_dependency(row), False, ())
             cycle = admit_dependency(new, await _needs(session, scope))
-            values = (*ends, new.source, new.observed_count, new.confidence)
-            await session.execute(_SQL["add-dependency"], *where, *values)
+            at = datetime.now(UTC)
+            shown = new.shown_by(at)
+            values = shown.source, shown.count, shown.confidence(at), shares_column(shown.shares)
+            base = shown.base, shown.base_confidence
+            await session.execute(_SQL["add-dependency"], *where, *ends, *values, *base)
             made = await session.fetch(_SQL["one-dependency"], *where, *ends, None)
         return Added(_dependency(made[0]), True, cycle)
 
@@ -93,25 +98,6 @@ class PostgresDependencyStore(DependencyStore):
         for row in rows:
             found[row["from_capability_id"]].append(_dependency(row))
         return found
-
-    @override
-    async def count_calls(self, shown: Sequence[ShownCall], consumer: str) -> Counted:
-        rows = [
-            (each.message_id, *scope_columns(each.scope), each.caller, each.called, each.count)
-            for each in shown
-        ]
-        async with self._pools.across() as session:
-            found = await session.fetch(
-                _SQL["count-calls"], *columns(rows, 6), consumer, OBSERVED_FROM
-            )
-        return Counted(
-            {row["message_id"] for row in found if row["message_id"] is not None},
-            [
-                (scope_of(row), row["called_from"], row["called"])
-                for row in found
-                if row["message_id"] is None
-            ],
-        )
 
     @override
     async def cycle(self, scope: Scope, caller: UUID, called: UUID) -> Sequence[UUID]:

@@ -38,15 +38,21 @@ class PostgresGraphStore(GraphStore):
             needs = await session.fetch(_SQL["graph-dependencies"], *where, ids, most_edges + 1)
             tool_ids = [row["tool_id"] for row in tools[:most_nodes]]
             edges = await session.fetch(_SQL["graph-tool-edges"], *where, tool_ids, most_edges + 1)
+            ends = [*map(str, ids), *tool_ids]
+            mixed = await session.fetch(_SQL["graph-mixed-edges"], *where, ends, most_edges + 1)
         # A behaviour in several records is one node, under the name of the first.
         nodes = {
             str(row["pattern_id"]): _capability(row) for row in reversed(capabilities[:most_nodes])
         }
         return GraphRows(
             nodes=[*nodes.values(), *map(_tool, tools[:most_nodes])],
-            relations=[*map(_need, needs[:most_edges]), *map(_tool_edge, edges[:most_edges])],
+            relations=[
+                *map(_need, needs[:most_edges]),
+                *map(_tool_edge, edges[:most_edges]),
+                *map(_mixed_edge, mixed[:most_edges]),
+            ],
             complete=max(len(capabilities), len(tools)) <= most_nodes
-            and max(len(needs), len(edges)) <= most_edges,
+            and max(len(needs), len(edges), len(mixed)) <= most_edges,
         )
 
     @override
@@ -112,6 +118,17 @@ def _need(row: asyncpg.Record) -> Relation:
     return Relation(
         str(row["from_capability_id"]),
         str(row["to_capability_id"]),
+        row["edge_type"],
+        row["edge_source"],
+        row["observed_count"],
+        row["confidence_score"],
+    )
+
+
+def _mixed_edge(row: asyncpg.Record) -> Relation:
+    return Relation(
+        row["from_node"],
+        row["to_node"],
         row["edge_type"],
         row["edge_source"],
         row["observed_count"],

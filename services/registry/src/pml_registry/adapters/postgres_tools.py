@@ -11,7 +11,7 @@ from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import QuarantinedTool, ToolDefinition
 from pml_common.storage import inbox
-from pml_common.storage.columns import columns, scope_columns
+from pml_common.storage.columns import scope_columns
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.scoped import ScopedPools
@@ -26,7 +26,7 @@ from pml_registry.adapters.postgres_rows import (
 )
 from pml_registry.adapters.postgres_vectors import put_vectors
 from pml_registry.domain.documents import tool_document, tool_terms
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, LearnedOutput, ShownEdge
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, LearnedOutput
 from pml_registry.ports import ToolStore, ToolTransaction
 from pml_registry.ports.vectors import Point, PointKey, Vector
 
@@ -47,24 +47,6 @@ class PostgresToolStore(ToolStore):
         opened = self._pools.transaction(scope)
         async with inbox.once_in(opened, message_id, consumer) as transaction:
             yield PostgresToolTransaction(transaction)
-
-    @override
-    async def count_edges(
-        self, shown: Sequence[ShownEdge], consumer: str, observed_from: int
-    ) -> None:
-        rows = [
-            (
-                each.message_id,
-                *scope_columns(each.scope),
-                each.edge.from_tool,
-                each.edge.to_tool,
-                each.edge.type,
-                each.edge.count,
-            )
-            for each in shown
-        ]
-        async with self._pools.across() as session:
-            await session.execute(_SQL["count-edges"], *columns(rows, 7), consumer, observed_from)
 
     @override
     async def server(self, scope: Scope, server: str) -> KnownServer:

@@ -4,13 +4,13 @@ intents."""
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from pml_common.contracts.dependencies import DependencyType, EdgeSource
-from pml_common.contracts.learner import EdgesObserved
-from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import CapabilityNode, StaticStructure
+from pml_registry.domain.edge_counts import Share, ShownBy
 from pml_registry.domain.tool_catalog import OBSERVED_FROM
 
 STATED_CONFIDENCE: Final = 0.5
@@ -46,15 +46,13 @@ class NewDependency:
     type: DependencyType
     source: EdgeSource
 
-    @property
-    def observed_count(self) -> int:
-        """The number of runs that its source stands for."""
-        return {"template": 0, "inferred": 0, "observed": OBSERVED_FROM}[self.source]
-
-    @property
-    def confidence(self) -> float:
-        """The confidence that its source gives."""
-        return confidence_of(self.observed_count)
+    def shown_by(self, at: datetime) -> ShownBy:
+        """Return what its source stands for: an observed one, for OBSERVED_FROM runs."""
+        base = "template" if self.source == "template" else "inferred"
+        if self.source != "observed":
+            return ShownBy(self.source, last_shown=at, base=base, base_confidence=STATED_CONFIDENCE)
+        shares = (Share(0, OBSERVED_FROM, 0, 0),)
+        return ShownBy("observed", OBSERVED_FROM, shares, at, base, STATED_CONFIDENCE)
 
 
 class CyclicTemplate(Exception):
@@ -63,12 +61,6 @@ class CyclicTemplate(Exception):
     def __init__(self, cycle: Sequence[UUID]) -> None:
         super().__init__("the templates would form a cycle")
         self.cycle = cycle
-
-
-def confidence_of(observed_count: int) -> float:
-    """Return the confidence in a relation that so many runs showed: 1/2 after one, 3/4 after three,
-    and nearer to 1 with each."""
-    return max(STATED_CONFIDENCE, observed_count / (observed_count + 1))
 
 
 def cycle_closed(caller: UUID, called: UUID, needs: Iterable[Need]) -> Sequence[UUID]:
@@ -112,33 +104,6 @@ def admit_dependency(new: NewDependency, needs: Sequence[Need]) -> Sequence[UUID
 def shown_cycle(cycle: Iterable[UUID], names: Mapping[UUID, str]) -> str:
     """Render a cycle: `fs:a → fs:b → fs:a`."""
     return " → ".join(names.get(each, str(each)) for each in cycle)
-
-
-@dataclass(frozen=True)
-class ShownCall:
-    """A call between capabilities, of a message, with the runs in it that made it."""
-
-    message_id: UUID
-    scope: Scope
-    caller: UUID
-    called: UUID
-    count: int
-
-
-def shown_calls(observed: Iterable[EdgesObserved]) -> Sequence[ShownCall]:
-    """Return the calls between different capabilities of each message."""
-    return [
-        ShownCall(
-            each.event_id,
-            each.scope,
-            call.from_capability_id,
-            call.to_capability_id,
-            call.count,
-        )
-        for each in observed
-        for call in each.calls
-        if call.from_capability_id != call.to_capability_id
-    ]
 
 
 def direct_calls(structure: StaticStructure) -> Sequence[UUID]:

@@ -104,10 +104,10 @@ class ScopeGraph:
         self._complete = rows.complete
         self._nodes = {node.id: node for node in rows.nodes}
         known = self._nodes.keys()
-        self.relations = [
-            *(each for each in rows.relations if each.from_ in known and each.to in known),
-            *_uses(self._nodes),
-        ]
+        found = [each for each in rows.relations if each.from_ in known and each.to in known]
+        shown = {(each.from_, each.to) for each in found if each.type == "contains"}
+        uses = (each for each in _uses(self._nodes) if (each.from_, each.to) not in shown)
+        self.relations = [*found, *uses]
 
     def __contains__(self, node_id: str) -> bool:
         """Whether there is a node with this id."""
@@ -242,7 +242,7 @@ def pagerank(nodes: Sequence[str], relations: Sequence[Relation]) -> Mapping[str
 
 
 def _uses(nodes: Mapping[str, Node]) -> Iterator[Relation]:
-    """Yield the relation of each capability to each tool that it uses."""
+    """Yield the relation of each capability to each tool that it uses by its text."""
     for node in nodes.values():
         for tool in node.tools:
             if tool in nodes:

@@ -1,16 +1,12 @@
 """The tool catalog: the changes in a server's new list, and edges between tools."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
 from pml_common.contracts.gateway import OutputsObserved, ToolsListed
-from pml_common.contracts.learner import EdgesObserved, ObservedEdge
-from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition, ToolId
 from pml_common.json_shapes import as_schema, merged
 
@@ -138,32 +134,3 @@ def changes_in(
     listed_ids = {tool.tool_id for tool in listed}
     removed = tuple(sorted(known.keys() - listed_ids))
     return CatalogUpdate(saved=tuple(saved), redefined=tuple(redefined), removed=removed)
-
-
-@dataclass(frozen=True)
-class ShownEdge:
-    """An edge of a message, counted in it."""
-
-    message_id: UUID
-    scope: Scope
-    edge: ObservedEdge
-
-
-def shown_edges(observed: Iterable[EdgesObserved]) -> Sequence[ShownEdge]:
-    """Return the edges between two different tools of each message, each once."""
-    shown: list[ShownEdge] = []
-    for each in observed:
-        counts = Counter[tuple[str, str]]()
-        for edge in each.edges:
-            ends = (edge.from_tool, edge.to_tool)
-            if edge.from_tool != edge.to_tool and all(map(is_tool_id, ends)):
-                counts[ends] += edge.count
-        shown += [
-            ShownEdge(
-                each.event_id,
-                each.scope,
-                ObservedEdge(from_tool=from_tool, to_tool=to_tool, count=count),
-            )
-            for (from_tool, to_tool), count in sorted(counts.items())
-        ]
-    return shown

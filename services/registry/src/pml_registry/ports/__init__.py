@@ -26,7 +26,7 @@ from pml_registry.domain.offers import Subject
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.domain.reservations import Refusal, Reservation, Reserve, Use, Wish
 from pml_registry.domain.signatures import Signature, StoredVersion, VersionStatement
-from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, LearnedOutput, ShownEdge
+from pml_registry.domain.tool_catalog import CatalogUpdate, KnownServer, LearnedOutput
 from pml_registry.domain.versions import Version
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.vectors import Embedded, Near, Vector
@@ -301,13 +301,6 @@ class ToolStore(Protocol):
     ) -> AbstractAsyncContextManager[ToolTransaction]:
         """Handle a message of a scope exactly once under redelivery; an error in the block rolls
         back."""
-        ...
-
-    async def count_edges(
-        self, shown: Sequence[ShownEdge], consumer: str, observed_from: int
-    ) -> None:
-        """Add to edge counts, once for each message under redelivery; an edge counted
-        `observed_from` times is observed."""
         ...
 
     async def server(self, scope: Scope, server: str) -> KnownServer:

@@ -5,7 +5,8 @@ Everything that reaches a store may raise StorageUnavailable.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import Final, Protocol
 from uuid import UUID
 
 from pml_common.contracts.dependencies import (
@@ -17,7 +18,8 @@ from pml_common.contracts.dependencies import (
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Coverage
 from pml_common.contracts.tool import ToolDefinition
-from pml_registry.domain.dependencies import NewDependency, Peer, Related, ShownCall
+from pml_registry.domain.dependencies import NewDependency, Peer, Related
+from pml_registry.domain.edge_counts import EdgeKey, ShownEdge
 from pml_registry.domain.graph import GraphRows
 from pml_registry.domain.provides import Ends, ProvidesChange
 from pml_registry.domain.visibility import Viewer
@@ -35,10 +37,28 @@ class Added:
 @dataclass(frozen=True)
 class Counted:
     """The messages of which nothing was counted, as a capability does not exist, and the edges that
-    are new: scope, caller, called."""
+    are new."""
 
     missing: Collection[UUID]
-    made: Sequence[tuple[Scope, UUID, UUID]]
+    made: Sequence[EdgeKey]
+
+
+LOOK_AGAIN_AFTER: Final = timedelta(days=1)
+"""Time after which an edge is looked at again for how far it has faded."""
+
+
+class EdgeStore(Protocol):
+    """The runs that showed edges."""
+
+    async def count(self, shown: Sequence[ShownEdge], consumer: str, at: datetime) -> Counted:
+        """Count the runs that showed edges at a time, once for each message under redelivery, and
+        within their cohorts' bounds."""
+        ...
+
+    async def fade(self, at: datetime, limit: int) -> int:
+        """Store how far edges of all scopes have faded, `limit` of each kind, those that were
+        looked at first; return the most of a kind that were due. A repetition changes nothing."""
+        ...
 
 
 class DependencyStore(Protocol):
@@ -70,11 +90,6 @@ class DependencyStore(Protocol):
     ) -> Mapping[UUID, Sequence[Dependency]]:
         """Return what each one calls (`contains`) and needs (`dependency`), the most confident
         first, `limit` each; without what is private to anybody."""
-        ...
-
-    async def count_calls(self, shown: Sequence[ShownCall], consumer: str) -> Counted:
-        """Count calls between capabilities as `contains`, once for each message under redelivery;
-        from OBSERVED_FROM runs on they are observed."""
         ...
 
     async def cycle(self, scope: Scope, caller: UUID, called: UUID) -> Sequence[UUID]:

@@ -1,7 +1,8 @@
 """Handles `edges-observed`."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from pml_common.bus.errors import Retryable
@@ -10,28 +11,32 @@ from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.learner import EdgesObserved
 from pml_registry.application.graphs import graph_changed
-from pml_registry.domain.dependencies import shown_calls, shown_cycle
-from pml_registry.domain.tool_catalog import OBSERVED_FROM, shown_edges
-from pml_registry.ports import ToolStore
-from pml_registry.ports.graph import Counted, DependencyStore
+from pml_registry.domain.dependencies import shown_cycle
+from pml_registry.domain.edge_counts import shown_edges
+from pml_registry.ports.graph import Counted, DependencyStore, EdgeStore
 
 log = logging.getLogger(__name__)
 
 _CONSUMER = catalog.REGISTRY_ON_EDGES_OBSERVED.durable
-_CALLS = f"{_CONSUMER}/calls"
-"""Calls are remembered apart: a message's edges may be counted before its capabilities exist."""
+_CAPABILITIES = f"{_CONSUMER}/calls"
+"""Edges of capabilities are remembered apart: those between tools may be counted before the
+capabilities exist."""
 
 
 async def on_edges_observed(
-    observed: Sequence[EdgesObserved], tools: ToolStore, dependencies: DependencyStore
+    observed: Sequence[EdgesObserved],
+    edges: EdgeStore,
+    dependencies: DependencyStore,
+    now: Callable[[], datetime],
 ) -> Handled:
-    """Count edges between tools and calls between capabilities, those of each message once.
-    Messages that name a capability which does not exist yet fail as Retryable."""
-    if shown := shown_edges(observed):
-        await tools.count_edges(shown, _CONSUMER, OBSERVED_FROM)
+    """Count the runs that showed edges, those of each message once. Messages that name a capability
+    which does not exist yet fail as Retryable."""
+    shown, at = shown_edges(observed), now()
+    if of_tools := [each for each in shown if not each.capabilities]:
+        await edges.count(of_tools, _CONSUMER, at)
     counted = Counted((), ())
-    if calls := shown_calls(observed):
-        counted = await dependencies.count_calls(calls, _CALLS)
+    if of_capabilities := [each for each in shown if each.capabilities]:
+        counted = await edges.count(of_capabilities, _CAPABILITIES, at)
         await _warn_of_cycles(counted, dependencies)
     last = {each.scope: each for each in observed if each.event_id not in counted.missing}
     facts: dict[UUID, Sequence[Message]] = {
@@ -42,8 +47,9 @@ async def on_edges_observed(
 
 
 async def _warn_of_cycles(counted: Counted, dependencies: DependencyStore) -> None:
-    for scope, caller, called in counted.made:
-        if cycle := await dependencies.cycle(scope, caller, called):
+    calls = [key for key in counted.made if key[3] == "contains" and ":" not in key[2]]
+    for scope, caller, called, _ in calls:
+        if cycle := await dependencies.cycle(scope, UUID(caller), UUID(called)):
             log.warning(
                 "%s: capabilities call each other in a cycle: %s", scope, shown_cycle(cycle, {})
             )

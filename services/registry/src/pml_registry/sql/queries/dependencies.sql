@@ -2,19 +2,28 @@
 SELECT pg_advisory_xact_lock(hashtextextended('dependencies ' || $1::text || '.' || $2::text, 0))
 
 -- name: needs
--- The relations that a cycle may close.
-SELECT from_capability_id, to_capability_id, edge_source
+-- The relations that a cycle may close; a template that runs show stays one.
+SELECT
+    from_capability_id, to_capability_id,
+    CASE base_source WHEN 'template' THEN base_source ELSE edge_source END AS edge_source
 FROM capability_dependency
 WHERE org = $1 AND project = $2 AND edge_type IN ('contains', 'dependency')
 
 -- name: add-dependency
 INSERT INTO capability_dependency (
     org, project, from_capability_id, to_capability_id, edge_type, edge_source, observed_count,
-    confidence_score
+    confidence_score, shares, base_source, base_confidence
 )
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT DO NOTHING
-RETURNING true
+
+-- name: keep-dependency
+-- What a person states does not go with the runs that showed it.
+UPDATE capability_dependency
+SET base_source = 'inferred', base_confidence = $6
+WHERE org = $1 AND project = $2
+    AND from_capability_id = $3 AND to_capability_id = $4 AND edge_type = $5
+    AND base_source IS NULL
 
 -- name: one-dependency
 SELECT
@@ -100,76 +109,15 @@ CROSS JOIN LATERAL (
 -- The capabilities that a program calls by its text: no run has shown it yet.
 INSERT INTO capability_dependency (
     org, project, from_capability_id, to_capability_id, edge_type, edge_source, observed_count,
-    confidence_score
+    confidence_score, base_source, base_confidence
 )
-SELECT $1, $2, $3, pattern_id, 'contains', 'inferred', 0, $5
+SELECT $1, $2, $3, pattern_id, 'contains', 'inferred', 0, $5, 'inferred', $5
 FROM workflow_pattern
 WHERE org = $1 AND project = $2 AND pattern_id = ANY ($4::uuid[]) AND pattern_id <> $3
-ON CONFLICT DO NOTHING
-
--- name: count-calls
--- Calls between capabilities and the memory of their messages, in one statement and in one order;
--- those of messages that were handled before are left out. Returns the messages that name a
--- capability which does not exist, of which nothing is counted, and the edges that are new.
-WITH shown AS (
-    SELECT *
-    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::uuid[], $6::integer[])
-        AS shown (message_id, org, project, from_capability_id, to_capability_id, observed_count)
-), missing AS (
-    SELECT DISTINCT message_id
-    FROM shown
-    CROSS JOIN LATERAL unnest(ARRAY[from_capability_id, to_capability_id]) AS called (id)
-    WHERE NOT EXISTS (
-        SELECT FROM workflow_pattern
-        WHERE org = shown.org AND project = shown.project AND pattern_id = called.id
-    )
-), noted AS (
-    INSERT INTO inbox (message_id, consumer, org, project)
-    SELECT DISTINCT message_id, $7::text, org, project
-    FROM shown
-    WHERE message_id NOT IN (SELECT message_id FROM missing)
-    ORDER BY message_id
-    ON CONFLICT DO NOTHING
-    RETURNING message_id
-), counted AS (
-    SELECT
-        org, project, from_capability_id, to_capability_id,
-        sum(observed_count)::integer AS observed_count
-    FROM shown
-    JOIN noted USING (message_id)
-    GROUP BY org, project, from_capability_id, to_capability_id
-), stored AS (
-    INSERT INTO capability_dependency (
-        org, project, from_capability_id, to_capability_id, edge_type, observed_count, edge_source,
-        confidence_score
-    )
-    SELECT
-        org, project, from_capability_id, to_capability_id, 'contains', observed_count,
-        CASE WHEN observed_count >= $8::integer THEN 'observed' ELSE 'inferred' END,
-        observed_count / (observed_count + 1.0)
-    FROM counted
-    ORDER BY org, project, from_capability_id, to_capability_id
-    ON CONFLICT (org, project, from_capability_id, to_capability_id, edge_type) DO UPDATE
-    SET observed_count = capability_dependency.observed_count + excluded.observed_count,
-        edge_source = CASE
-            WHEN capability_dependency.observed_count + excluded.observed_count >= $8 THEN 'observed'
-            ELSE capability_dependency.edge_source
-        END,
-        confidence_score = greatest(
-            capability_dependency.confidence_score,
-            (capability_dependency.observed_count + excluded.observed_count)
-            / (capability_dependency.observed_count + excluded.observed_count + 1.0)
-        ),
-        last_observed = now()
-    -- A row that this statement made has no former version.
-    RETURNING org, project, from_capability_id, to_capability_id, xmax = 0 AS made
-)
-SELECT message_id, NULL AS org, NULL AS project, NULL::uuid AS called_from, NULL::uuid AS called
-FROM missing
-UNION ALL
-SELECT NULL, org, project, from_capability_id, to_capability_id
-FROM stored
-WHERE made
+ORDER BY pattern_id
+ON CONFLICT (org, project, from_capability_id, to_capability_id, edge_type) DO UPDATE
+SET base_source = excluded.base_source, base_confidence = excluded.base_confidence
+WHERE capability_dependency.base_source IS NULL
 
 -- name: peer
 SELECT pattern_id, description, tools_used, listed
@@ -208,19 +156,27 @@ WHERE org = $1 AND project = $2 AND listed AND pattern_id = ANY ($3::uuid[])
     )
 
 -- name: relate
--- Two capabilities are related once by each rule, in whichever direction came first.
+-- Two capabilities are related once by each rule, in whichever direction came first. What runs show
+-- already is related by the rule, too.
 INSERT INTO capability_dependency (
     org, project, from_capability_id, to_capability_id, edge_type, edge_source, observed_count,
-    confidence_score
+    confidence_score, base_source, base_confidence
 )
-SELECT $1, $2, $3, related.id, related.edge_type, 'inferred', 0, related.confidence
+SELECT
+    $1, $2, $3, related.id, related.edge_type, 'inferred', 0, related.confidence, 'inferred',
+    related.confidence
 FROM unnest($4::uuid[], $5::text[], $6::double precision[])
     AS related (id, edge_type, confidence)
 WHERE NOT EXISTS (
     SELECT FROM capability_dependency reverse
     WHERE reverse.org = $1 AND reverse.project = $2
         AND reverse.from_capability_id = related.id AND reverse.to_capability_id = $3
-        AND reverse.edge_type = related.edge_type
+        AND reverse.edge_type = related.edge_type AND reverse.base_source IS NOT NULL
 )
-ON CONFLICT DO NOTHING
+ORDER BY related.id, related.edge_type
+ON CONFLICT (org, project, from_capability_id, to_capability_id, edge_type) DO UPDATE
+SET base_source = excluded.base_source,
+    base_confidence = excluded.base_confidence,
+    confidence_score = greatest(capability_dependency.confidence_score, excluded.base_confidence)
+WHERE capability_dependency.base_source IS NULL
 RETURNING true

@@ -84,3 +84,13 @@ WHERE org = $1 AND project = $2
     AND from_tool_id = ANY ($3::text[]) AND to_tool_id = ANY ($3)
 ORDER BY observed_count DESC, from_tool_id, to_tool_id, edge_type
 LIMIT $4
+
+-- name: graph-mixed-edges
+SELECT
+    from_node, to_node, edge_type, edge_source, observed_count, confidence_score
+FROM capability_tool_edge
+WHERE org = $1 AND project = $2
+    AND from_node = ANY ($3::text[]) AND to_node = ANY ($3)
+ORDER BY
+    confidence_score DESC, from_node COLLATE "C", to_node COLLATE "C", edge_type COLLATE "C"
+LIMIT $4

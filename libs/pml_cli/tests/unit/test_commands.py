@@ -257,6 +257,7 @@ def test_a_capability_is_drawn_with_its_learned_paths(
     assert "dominant" in out
     assert "signed with the key 5f1c9a0be27d4436, not verified" in out
     assert "source: code" in out
+    assert "unproven" in out
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ from pml_gateway.ports import OfferingServers
 from pml_gateway.settings import GatewaySettings
 
 _UNSEEN_CHANGES = ("learned", "created", "aliased", "tagged", "labelled")
-"""Changes of capabilities that leave the listed tools as they are."""
+"""Changes of capabilities that leave the listed tools as they are, unless the health changed."""
 
 _DELETE_EVERY_S = 3600.0
 _DELETE_FIRST_S = 60.0
@@ -351,7 +351,7 @@ def _change_publisher(endpoint: McpEndpoint) -> OnTools:
 
 def _capability_publisher(endpoint: McpEndpoint) -> Callable[[CapabilityChanged], Awaitable[None]]:
     async def publish_change(change: CapabilityChanged) -> None:
-        if change.change not in _UNSEEN_CHANGES:
+        if change.change not in _UNSEEN_CHANGES or change.health is not None:
             await endpoint.tools_changed()
 
     return publish_change

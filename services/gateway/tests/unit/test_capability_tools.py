@@ -23,6 +23,19 @@ def test_a_listing_takes_an_object_and_always_says_something() -> None:
     }
 
 
+def test_one_that_fails_says_so_and_what_to_call_instead() -> None:
+    failing = SORT.model_copy(update={"health": "failing", "last_good": "my-fs:sort_all@2"})
+    assert capability_listing(failing)["description"] == (
+        "FAILING: it fails more often than it succeeds. Call cap:my-fs:sort_all@2 instead, which "
+        f"is healthy. {SORT.description}"
+    )
+    assert capability_of_tool("cap:my-fs:sort_all@2") == failing.last_good
+    without = failing.model_copy(update={"last_good": None})
+    assert "instead" not in str(capability_listing(without)["description"])
+    degraded = SORT.model_copy(update={"health": "degraded"})
+    assert str(capability_listing(degraded)["description"]).startswith("DEGRADED: ")
+
+
 @pytest.mark.parametrize(
     ("tool", "capability"),
     [

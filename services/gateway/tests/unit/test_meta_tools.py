@@ -183,8 +183,11 @@ async def test_ac05_capabilities_are_listed_of_a_namespace_in_order_without_qual
                 "description": "make sure a notes file exists",
                 "tags": ["files"],
                 "created_at": "2026-11-21T09:30:00Z",
+                "health": "unproven",
                 "runs": 12,
                 "success_rate": 0.917,
+                "caller_faults": 0,
+                "environment_faults": 0,
             }
         ],
         "total": 7,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_common.contracts.error import ErrorKind, WorkflowError
+from pml_common.contracts.error import ErrorKind, Fault, WorkflowError
 from pml_gateway.domain.api.speculation_threshold import (
     DOWN,
     PER_HOUR,
@@ -60,6 +60,14 @@ def test_it_rises_by_a_step_after_a_bad_guess_and_falls_after_a_good_one() -> No
 def test_faults_of_the_caller_and_the_environment_teach_nothing(kind: ErrorKind) -> None:
     found = threshold_of(RULE, [run(1, False, kind=kind), run(2, None)])
     assert (found.threshold, found.good, found.bad) == (0.5, 0, 0)
+
+
+@pytest.mark.parametrize("fault", ["caller", "environment"])
+def test_an_error_that_says_whose_fault_it_was_is_believed(fault: Fault) -> None:
+    away = WorkflowError(kind="tool_error", message="its server is away", fault=fault)
+    assert threshold_of(RULE, [replace(run(1, False), error=away)]).threshold == 0.5
+    own = away.model_copy(update={"fault": "capability"})
+    assert threshold_of(RULE, [replace(run(1, False), error=own)]).bad == 1
 
 
 def test_a_workflow_that_is_not_stored_or_lost_its_error_teaches_nothing() -> None:

@@ -83,8 +83,12 @@ def learning_update(
     code_hash: str = HASH,
     scope: Scope = SCOPE,
     successes: int | None = None,
+    value: tuple[float, float, float] | None = None,
+    faults: tuple[int, int] = (0, 0),
 ) -> LearningUpdated:
-    """Build the learner's event after `revision` runs."""
+    """Build the learner's event after `revision` runs, `faults` of them failed by the caller and by
+    the environment; `value` is the learned success rate with its interval."""
+    low, rate, high = value or (None, None, None)
     workflow_id = uuid4()
     succeeded = revision if successes is None else successes
     path = PathStats(path=("n1", "d1"), count=revision, success_rate=0.5, mean_duration_ms=9.0)
@@ -101,6 +105,11 @@ def learning_update(
             success_count=succeeded,
             success_streak=revision if succeeded == revision else 0,
             mean_duration_ms=9.0,
+            caller_faults=faults[0],
+            environment_faults=faults[1],
+            value=rate,
+            low=low,
+            high=high,
         ),
         learning=Learning(paths=(path,), dominant_path=path.path),
     )

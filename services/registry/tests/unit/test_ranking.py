@@ -39,7 +39,7 @@ def _candidates(parts: int) -> st.SearchStrategy[list[Candidate]]:
             weights=st.dictionaries(st.sampled_from(WORDS), st.floats(0, 1, exclude_max=True)),
             server=st.sampled_from([None, "fs", "mail"]),
             runs=st.integers(5, 9),
-            successes=st.integers(0, 5),
+            success_rate=st.floats(0, 1),
         ),
         unique_by=lambda candidate: (candidate.kind, candidate.id),
         max_size=8,
@@ -174,8 +174,9 @@ def test_ranking_keeps_exactly_the_candidates_over_the_minimum_in_order(
 
 
 def _lifted(score: float, runs: int, successes: int) -> float:
+    rate = successes / runs if runs else 0.0
     return with_reliability(
-        score, Candidate("capability", "a", (), {}, runs=runs, successes=successes)
+        score, Candidate("capability", "a", (), {}, runs=runs, success_rate=rate)
     )
 
 

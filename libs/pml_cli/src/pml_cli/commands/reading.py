@@ -23,9 +23,10 @@ from pml_cli.render.parts import down_line, parts_table
 from pml_cli.render.sources import source_text
 from pml_cli.render.structure import structure_tree
 from pml_cli.render.trace import trace_tree
+from pml_cli.render.use import health_text, others_text, rate_text, use_text
 from pml_cli.render.values import short
 from pml_cli.render.versions import version_line
-from pml_common.contracts.capability import Learning
+from pml_common.contracts.capability import Health, Learning, Usage
 from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.source import CapabilitySource
 from pml_common.contracts.structure import StaticStructure
@@ -112,6 +113,8 @@ def discover(client: Client, out: Output, intent: str, kind: str, limit: int) ->
         score = f"{cast(float, hit['score']):.2f}"
         text = escape(short(str(hit["description"]), 70))
         table.add_row(score, str(hit["type"]), escape(str(name)), text)
+        if hit.get("health") in ("degraded", "failing"):
+            table.add_row("", "", "", _health_of(hit))
         called = escape(short(str(hit.get("signature") or ""), 200))
         table.add_row("", "", "", f"[dim]{called}[/]")
     if answer.get("degraded"):
@@ -141,14 +144,21 @@ def tools(client: Client, out: Output) -> None:
 def capabilities(client: Client, out: Output, limit: int) -> None:
     """Learned capabilities, most used first."""
     answer = client.get("/api/capabilities", limit=limit)
-    table = Table("name", "runs", "success", "description", box=None)
+    table = Table("name", "runs", "success", "not judged", "health", "description", box=None)
     for one in cast(list[Json], answer["capabilities"]):
-        usage = cast(Json, one["usage"])
-        count, good = cast(int, usage["count"]), cast(int, usage["success_count"])
-        rate = f"{good / count:.0%}" if count else "-"
+        usage = Usage.model_validate(one["usage"])
         text = escape(short(str(one.get("description") or ""), 70))
-        table.add_row(escape(str(one["name"])), str(count), rate, text)
+        health = _health_of(one)
+        facts = str(usage.count), rate_text(usage), others_text(usage), health
+        table.add_row(escape(str(one["name"])), *facts, text)
     out.show(answer, table)
+
+
+def _health_of(one: Json) -> str:
+    """The health of a capability in an answer."""
+    good = one.get("last_good")
+    health = cast(Health, one.get("health") or "unproven")
+    return health_text(health, None if good is None else str(good))
 
 
 def trace(client: Client, out: Output, workflow: str) -> None:
@@ -195,10 +205,12 @@ def capability(client: Client, out: Output, wanted: str) -> None:
     title = f"{found['name']}  {found.get('description') or ''}"
     cache = cached_how(cast(Json, found["cache"]))
     source = source_text(_SOURCE.validate_python(found.get("source") or {"type": "code"}))
+    usage = Usage.model_validate(found["usage"])
     out.show(
         found,
         structure_tree(structure, title),
         learned_paths(learning),
+        f"{_health_of(found)}  {rate_text(usage)}  [dim]{use_text(usage)}[/]",
         f"[dim]{escape(version_line(found))}[/]",
         f"[dim]cache: {cache}[/]",
         f"[dim]source: {escape(source)}[/]",

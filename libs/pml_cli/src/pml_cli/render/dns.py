@@ -9,8 +9,8 @@ from rich.table import Column, Table
 
 from pml_cli.render.caching import cached_how
 from pml_cli.render.sources import source_text
-from pml_cli.render.values import milliseconds, short
-from pml_common.contracts.capability import Usage
+from pml_cli.render.use import health_text, others_text, rate_text, use_text
+from pml_cli.render.values import short
 from pml_common.contracts.dns import (
     ChangedRecord,
     HistoryEntry,
@@ -51,6 +51,7 @@ def resolved_table(found: ResolvedName) -> Table:
         ("record", str(found.record_id)),
         ("capability", str(found.capability_id)),
         ("source", found.source_type),
+        ("health", health_text(found.health, found.last_good)),
     )
 
 
@@ -73,7 +74,9 @@ def record_lines(found: Whois) -> list[str | Table]:
         ("tools", ", ".join(record.tools_used)),
         ("source", source_text(record.source)),
         ("cache", cached_how(record.cache.model_dump())),
-        ("use", _use(found.usage)),
+        ("use", use_text(found.usage)),
+        ("success", rate_text(record.usage) if record.usage.judged else ""),
+        ("health", health_text(record.health, record.last_good)),
         ("yanked", record.yanked_reason or ""),
         ("record", str(record.record_id)),
         ("capability", str(record.capability_id)),
@@ -85,7 +88,18 @@ def record_lines(found: Whois) -> list[str | Table]:
 
 def versions_table(found: Whois) -> Table:
     """The versions of a record, a row each; yanked ones are red, with the reason."""
-    headings = ("version", "tag", "created", "by", "runs", "success", "signed", "summary")
+    headings = (
+        "version",
+        "tag",
+        "created",
+        "by",
+        "runs",
+        "success",
+        "not judged",
+        "signed",
+        "health",
+        "summary",
+    )
     table = Table(*headings, box=None)
     for one in found.versions:
         said = one.change_summary
@@ -97,18 +111,29 @@ def versions_table(found: Whois) -> Table:
             one.version_tag or "",
             _time(one.created_at),
             one.created_by,
-            *_runs(one.usage),
+            str(one.usage.count),
+            rate_text(one.usage),
+            others_text(one.usage),
             _signed(one),
-            short(said, _LONGEST),
         )
         style = "red" if one.yanked_reason is not None else "bold" if shown else None
-        table.add_row(*map(escape, texts), style=style)
+        health = health_text(one.health)
+        table.add_row(*map(escape, texts), health, escape(short(said, _LONGEST)), style=style)
     return table
 
 
 def records_table(page: RecordPage) -> Table:
     """Records, a row each, by the names that find them."""
-    headings = ("version", "who sees", "owner", "runs", "success", "updated", "description")
+    headings = (
+        "version",
+        "who sees",
+        "owner",
+        "runs",
+        "success",
+        "updated",
+        "health",
+        "description",
+    )
     table = Table(Column("name", no_wrap=True), *headings, box=None)
     scopes = {str(record.scope) for record in page.records}
     for record in page.records:
@@ -118,11 +143,14 @@ def records_table(page: RecordPage) -> Table:
             versioned(record.version, record.version_tag),
             record.visibility,
             record.owner,
-            *_runs(record.usage),
+            str(record.usage.count),
+            f"{record.usage.success_rate:.0%}" if record.usage.judged else "-",
             _time(record.updated_at),
-            short(record.description, _LONGEST),
         )
-        table.add_row(*map(escape, texts), style=None if record.listed else "dim")
+        health = health_text(record.health, record.last_good)
+        described = escape(short(record.description, _LONGEST))
+        style = None if record.listed else "dim"
+        table.add_row(*map(escape, texts), health, described, style=style)
     return table
 
 
@@ -171,7 +199,7 @@ def _facts(*facts: tuple[str, str]) -> Table:
     table = Table(Column(style="dim", no_wrap=True), Column(), box=None, show_header=False)
     for name, value in facts:
         if value:
-            table.add_row(name, escape(value))
+            table.add_row(name, value if name == "health" else escape(value))
     return table
 
 
@@ -186,19 +214,6 @@ def _parameters(schema: JsonObject) -> list[str]:
 def _former_names(aliases: Iterable[str]) -> list[str]:
     """Names that somebody gave."""
     return [name for name in aliases if not name.startswith(UNNAMED)]
-
-
-def _use(usage: Usage) -> str:
-    if not usage.count:
-        return "no runs"
-    return (
-        f"{usage.count} runs, {usage.success_rate:.0%} succeeded, "
-        f"{milliseconds(usage.mean_duration_ms)} on average"
-    )
-
-
-def _runs(usage: Usage) -> tuple[str, str]:
-    return str(usage.count), f"{usage.success_rate:.0%}" if usage.count else "-"
 
 
 def _signed(version: VersionSummary) -> str:

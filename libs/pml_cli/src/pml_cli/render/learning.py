@@ -1,8 +1,9 @@
-"""Rendering of learned paths: counts, success rates, and the dominant path."""
+"""Rendering of learned paths: counts, success rates with intervals, and the dominant path."""
 
 from rich.table import Table
 
 from pml_cli.render.path import path_line
+from pml_cli.render.use import interval_text
 from pml_cli.render.values import milliseconds
 from pml_common.contracts.capability import Learning
 
@@ -10,7 +11,7 @@ from pml_common.contracts.capability import Learning
 def learned_paths(learning: Learning) -> Table:
     """One row per path, the dominant one marked."""
     table = Table(title="learned paths", title_justify="left")
-    for heading, justify in (("path", "left"), ("runs", "right"), ("value", "right")):
+    for heading, justify in (("path", "left"), ("runs", "right"), ("success", "right")):
         table.add_column(heading, justify="left" if justify == "left" else "right")
     table.add_column("moving mean", justify="right")
     table.add_column("")
@@ -19,7 +20,7 @@ def learned_paths(learning: Learning) -> Table:
         table.add_row(
             path_line(path.path),
             str(path.count),
-            f"{path.success_rate:.3f}",
+            interval_text(path.success_rate, path.low, path.high),
             milliseconds(path.mean_duration_ms),
             "dominant" if dominant else "",
             style="bold" if dominant else "",

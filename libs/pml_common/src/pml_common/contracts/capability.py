@@ -112,6 +112,12 @@ class Usage(Contract):
         return min(1.0, self.success_count / self.judged) if self.judged else 0.0
 
 
+Health = Literal["healthy", "unproven", "degraded", "failing"]
+"""How a version fares, by the interval of its learned success rate: `failing`: it fails more often
+than it succeeds; `degraded`: it succeeds less often than nine times in ten; `healthy`: it succeeds
+more often than it fails; `unproven`: too few runs to tell."""
+
+
 class CapabilityDescription(Contract):
     """A capability as needed by callers; `aliases` are its former names, which stay valid.
     `verified` is as in `CapabilityRecord`."""
@@ -177,10 +183,12 @@ class CapabilityRecord(Contract):
     asked for; listed once a run of that has succeeded. `capability_id` is the id of the version's
     behaviour: equal for equal code in a scope. `aliases` are the record's former names;
     `yanked_reason` says why the version should not be used, `notices` what a caller should change:
-    a former name, a yanked version. `fqdn` is for people and other scopes: calls use names.
-    `signature` is the registry's of the version, by its key `key_id`; `verified`: that is valid,
-    and the last runs succeeded. `source` is what `code` was first made from. `dependencies_count`
-    counts the version's dependencies in both directions; None where they were not asked for."""
+    a former name, a yanked or failing version. `fqdn` is for people and other scopes: calls use
+    names. `signature` is the registry's of the version, by its key `key_id`; `verified`: that is
+    valid, and the last runs succeeded. `health` is the version's; where it is failing, `last_good`
+    refers to the latest earlier version that is healthy, if there is one. `source` is what `code`
+    was first made from. `dependencies_count` counts the version's dependencies in both directions;
+    None where they were not asked for."""
 
     record_id: UUID
     capability_id: UUID
@@ -195,6 +203,8 @@ class CapabilityRecord(Contract):
     signature: str | None = None
     key_id: str | None = None
     verified: bool = False
+    health: Health = "unproven"
+    last_good: str | None = None
     owner: str
     visibility: Visibility = "project"
     tags: tuple[str, ...] = ()

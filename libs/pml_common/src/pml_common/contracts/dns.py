@@ -13,6 +13,7 @@ from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.capability import (
     CapabilityName,
     CapabilityRecord,
+    Health,
     Usage,
     Visibility,
     WholeTag,
@@ -65,7 +66,8 @@ class LookupRecord(DnsQuery):
 class ResolvedName(Contract):
     """The meaning of a reference. `found_in`: the scope's project, another one of its organisation,
     or a public record of another. `notices` say what a caller should change: a former name, a
-    yanked version. `preview`: the beginning of the program, at most 240 characters."""
+    yanked or failing version. `health` and `last_good` are as in `CapabilityRecord`. `preview`: the
+    beginning of the program, at most 240 characters."""
 
     reference: str
     fqdn: str
@@ -78,6 +80,8 @@ class ResolvedName(Contract):
     version_tag: WholeTag | None = None
     source_type: SourceType = "code"
     preview: str = ""
+    health: Health = "unproven"
+    last_good: str | None = None
     notices: tuple[str, ...] = ()
 
 
@@ -89,7 +93,8 @@ class WhoisRecord(DnsQuery):
 
 class VersionSummary(Contract):
     """One version of a record. The registry has signed it by its key `key_id`, at `signed_at`;
-    None for one that was signed before this was stored. `verified` is as in `CapabilityRecord`."""
+    None for one that was signed before this was stored. `verified` and `health` are as in
+    `CapabilityRecord`."""
 
     version: int = Field(ge=1)
     version_tag: WholeTag | None = None
@@ -104,6 +109,7 @@ class VersionSummary(Contract):
     signed_at: AwareDatetime | None = None
     verified: bool = False
     usage: Usage = Usage()
+    health: Health = "unproven"
 
 
 class Whois(Contract):
@@ -143,7 +149,8 @@ class QueryRecords(DnsQuery):
 
 
 class RecordSummary(Contract):
-    """A record in a list, at its latest version; its use over all versions."""
+    """A record in a list, at its latest version, with `health` and `last_good` as in
+    `CapabilityRecord`; its use over all versions."""
 
     record_id: UUID
     fqdn: str
@@ -159,6 +166,8 @@ class RecordSummary(Contract):
     parameters_schema: JsonObject | None = None
     listed: bool
     usage: Usage = Usage()
+    health: Health = "unproven"
+    last_good: str | None = None
     created_by: str
     created_at: AwareDatetime
     updated_at: AwareDatetime

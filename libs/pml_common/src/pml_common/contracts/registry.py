@@ -12,6 +12,7 @@ from pml_common.contracts.capability import (
     CapabilityDescription,
     CapabilityName,
     CapabilityRecord,
+    Health,
     Usage,
     WholeTag,
 )
@@ -25,7 +26,8 @@ from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinitio
 
 class CapabilityChanged(Event):
     """A capability was first listed, has new statistics, or its record changed; then `record_id`,
-    the `version` concerned, and by whom. `name` is the record's present name."""
+    the `version` concerned, and by whom. `name` is the record's present name. With new statistics
+    `health` is the capability's, if it is another than before."""
 
     entity_field: ClassVar[str] = "capability_id"
 
@@ -35,6 +37,7 @@ class CapabilityChanged(Event):
     record_id: UUID | None = None
     version: int | None = Field(default=None, ge=1)
     principal: str | None = None
+    health: Health | None = None
 
 
 class CatalogChanged(Event):
@@ -124,7 +127,8 @@ class DescribeCapabilities(Query):
 class Reference(Contract):
     """The capability of one reference in the scope, or None; then `near` are similar references of
     the same form. `refused`: there is one, and this is why it must not run, or why it has no such
-    version. `notices` say what the caller should change: a former name, a yanked version."""
+    version. `notices` say what the caller should change: a former name, a yanked or failing
+    version."""
 
     reference: str
     capability: CapabilityDescription | None = None
@@ -204,7 +208,8 @@ class CapabilityHit(Contract):
     """A capability that matches the intent; `score` in [0, 1], `call` and `signature` as of a tool;
     `mcp_tool` is the name by which MCP clients call it, if it has a name of its own.
     `dependencies`: what it calls and needs, the most confident first, at most 20. `preview`: the
-    beginning of its program, at most 240 characters."""
+    beginning of its program, at most 240 characters. `health` and `last_good` are as in
+    `CapabilityRecord`."""
 
     type: Literal["capability"] = "capability"
     id: UUID
@@ -214,6 +219,8 @@ class CapabilityHit(Contract):
     parameters_schema: JsonObject
     tools_used: tuple[str, ...]
     usage: Usage
+    health: Health = "unproven"
+    last_good: str | None = None
     dependencies: tuple[Dependency, ...] = ()
     call: str = ""
     mcp_tool: str | None = None

@@ -111,6 +111,7 @@ class MemoryCapabilityStore(CapabilityStore):
                     "usage": updated.usage,
                     "learning": updated.learning,
                     "listed": listing.listed,
+                    "health": listing.health,
                     "updated_at": datetime.now(UTC),
                 }
             )
@@ -120,11 +121,7 @@ class MemoryCapabilityStore(CapabilityStore):
 
     @override
     async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:
-        rows = self._tables.records[scope, record_id].versions
-        return [
-            Version(number, row.created_at, row.tag, row.yanked_reason)
-            for number, row in enumerate(rows, 1)
-        ]
+        return self._tables.numbered(scope, self._tables.records[scope, record_id])
 
     @override
     async def at(
@@ -161,7 +158,11 @@ class MemoryCapabilityStore(CapabilityStore):
             record = by_id or (None if name is None else of_name[name])
             if record is not None and sees(viewer, scope, record.visibility, record.owner):
                 found[reference] = Described(
-                    description_of(record), version_in(record), record.usage.success_streak
+                    description_of(record),
+                    version_in(record),
+                    record.usage,
+                    record.health,
+                    record.last_good,
                 )
         return found
 

@@ -131,7 +131,8 @@ class MemoryCandidateStore(CandidateStore):
             server = self._tables.tools[scope, id_][0].server
             return Candidate(kind, id_, cosines, terms, server)
         usage = self._tables.behaviours[scope, UUID(id_)].record.usage
-        return Candidate(kind, id_, cosines, terms, runs=usage.count, successes=usage.success_count)
+        rate = usage.success_rate if usage.value is None else usage.value
+        return Candidate(kind, id_, cosines, terms, runs=usage.judged, success_rate=rate)
 
 
 def _worded(visible: Mapping[str, Mapping[str, float]], part: Part) -> Sequence[str]:

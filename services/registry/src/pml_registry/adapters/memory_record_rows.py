@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from pml_common.contracts.callable_names import callable_name
-from pml_common.contracts.capability import CapabilityRecord, Usage
+from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.dns import QueryRecords, RecordSummary, VersionSummary
 from pml_common.contracts.scope import Scope
 from pml_registry.adapters.memory_tables import (
@@ -17,6 +17,7 @@ from pml_registry.adapters.memory_tables import (
 from pml_registry.domain.cursors import After
 from pml_registry.domain.globs import matches
 from pml_registry.domain.record_changes import RecordState, StoredChange
+from pml_registry.domain.record_views import total_usage
 from pml_registry.domain.versions import Version
 from pml_registry.domain.visibility import Viewer, place_of
 from pml_registry.ports.records import Located
@@ -97,6 +98,7 @@ def version_summary(number: int, version: VersionRow, known: BehaviourRow) -> Ve
         key_id=None if version.signature is None else version.signature.key_id,
         signed_at=version.signed_at,
         usage=known.record.usage,
+        health=known.record.health,
     )
 
 
@@ -142,8 +144,6 @@ def record_summary(
 ) -> RecordSummary:
     """A record in a list, with the use of all its versions."""
     usages = [tables.behaviours[scope, behaviour].record.usage for behaviour in {*row.behaviours}]
-    count = sum(usage.count for usage in usages)
-    weighed = sum(usage.count * usage.mean_duration_ms for usage in usages)
     return RecordSummary(
         record_id=row.record_id,
         fqdn=record.fqdn,
@@ -158,11 +158,9 @@ def record_summary(
         description=record.description,
         parameters_schema=record.parameters_schema if with_parameters else None,
         listed=record.listed,
-        usage=Usage(
-            count=count,
-            success_count=sum(usage.success_count for usage in usages),
-            mean_duration_ms=weighed / (count or 1),
-        ),
+        usage=total_usage(usages),
+        health=record.health,
+        last_good=record.last_good,
         created_by=row.versions[0].created_by,
         created_at=row.versions[0].created_at,
         updated_at=record.updated_at,

@@ -17,11 +17,13 @@ from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinitio
 from pml_common.storage.columns import scope_columns
 from pml_common.storage.memory import MemoryInbox
 from pml_registry.domain.edge_counts import EdgeKey, ShownBy
+from pml_registry.domain.health import last_good, reference_to
 from pml_registry.domain.listing import StoredCapability
 from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.reservations import Reservation
 from pml_registry.domain.signatures import Signature, VersionStatement
 from pml_registry.domain.tool_catalog import LearnedOutput
+from pml_registry.domain.versions import Version
 from pml_registry.ports import CodeShape, VersionSigning
 from pml_registry.ports.vectors import Embedded, PointKey, Vector
 
@@ -235,6 +237,7 @@ class MemoryTables:
             learning_revision=row.learning_revision,
             makes_calls=row.shape is None or row.shape.makes_calls,
             is_variant=offered not in (None, behaviour),
+            health=record.health,
         )
 
     def note(
@@ -261,10 +264,26 @@ class MemoryTables:
         )
         self.changes[scope, record_id] = (*self.changes.get((scope, record_id), ()), row)
 
+    def numbered(self, scope: Scope, row: RecordRow) -> Sequence[Version]:
+        """The versions of a record, from the first."""
+        return [
+            Version(
+                number,
+                each.created_at,
+                each.tag,
+                each.yanked_reason,
+                self.behaviours[scope, each.behaviour].record.health,
+            )
+            for number, each in enumerate(row.versions, 1)
+        ]
+
     def version(self, scope: Scope, row: RecordRow, number: int) -> CapabilityRecord:
         """A record at one of its versions."""
         version = row.versions[number - 1]
-        return self.behaviours[scope, version.behaviour].record.model_copy(
+        own = self.behaviours[scope, version.behaviour].record
+        failing = own.health == "failing"
+        good = last_good(self.numbered(scope, row), number) if failing else None
+        return own.model_copy(
             update={
                 "record_id": row.record_id,
                 "fqdn": fqdn_of(scope, row.name, row.record_id),
@@ -281,6 +300,7 @@ class MemoryTables:
                 "tags": row.tags,
                 "forked_from": row.forked_from,
                 "cache": row.cache,
+                "last_good": reference_to(row.name, good),
             }
         )
 

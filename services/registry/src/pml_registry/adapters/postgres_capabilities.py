@@ -133,7 +133,7 @@ class PostgresCapabilityStore(CapabilityStore):
         if not rows:
             return set()
         async with self._pools.across() as session:
-            stored = await session.fetch(_SQL["learn-once"], *columns(rows, 14), consumer)
+            stored = await session.fetch(_SQL["learn-once"], *columns(rows, 20), consumer)
         return {row["message_id"] for row in stored}
 
     @override

@@ -132,6 +132,8 @@ def _unnamed(row: asyncpg.Record) -> Unnamed:
             count=row["usage_count"],
             success_count=row["success_count"],
             mean_duration_ms=row["mean_duration_ms"],
+            caller_faults=row["caller_faults"],
+            environment_faults=row["environment_faults"],
         ),
     )
 

@@ -112,5 +112,7 @@ def _candidate(kind: Kind, row: asyncpg.Record, terms: Sequence[str]) -> Candida
     cosines = tuple(row["cosines"])
     if kind == "tool":
         return Candidate(kind, row["id"], cosines, weights, row["server"])
-    usage = {"runs": row["usage_count"], "successes": row["success_count"]}
-    return Candidate(kind, row["id"], cosines, weights, **usage)
+    judged, rate = row["judged"], row["success_value"]
+    if rate is None and judged:
+        rate = row["success_count"] / judged
+    return Candidate(kind, row["id"], cosines, weights, runs=judged, success_rate=rate or 0.0)

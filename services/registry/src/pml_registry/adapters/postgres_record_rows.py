@@ -7,18 +7,11 @@ import asyncpg
 from pml_common.contracts.capability import Usage
 from pml_common.contracts.dns import RecordSummary, VersionSummary
 from pml_common.storage.columns import scope_of
-from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of
+from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of, usage_of
 from pml_registry.domain.cursors import After
+from pml_registry.domain.health import reference_to
 from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.record_changes import StoredChange
-
-
-def _usage(row: asyncpg.Record) -> Usage:
-    return Usage(
-        count=row["usage_count"],
-        success_count=row["success_count"],
-        mean_duration_ms=row["mean_duration_ms"],
-    )
 
 
 def version_summary(row: asyncpg.Record) -> VersionSummary:
@@ -36,7 +29,8 @@ def version_summary(row: asyncpg.Record) -> VersionSummary:
         signature=row["signature"],
         key_id=row["key_id"],
         signed_at=row["signed_at"],
-        usage=_usage(row).model_copy(update={"success_streak": row["success_streak"]}),
+        usage=usage_of(row),
+        health=row["health"],
     )
 
 
@@ -59,7 +53,15 @@ def record_summary(row: asyncpg.Record) -> tuple[After, RecordSummary]:
         if row["parameters_schema"] is None
         else JSON_OBJECT.validate_json(row["parameters_schema"]),
         listed=row["listed"],
-        usage=_usage(row),
+        usage=Usage(
+            count=row["usage_count"],
+            success_count=row["success_count"],
+            mean_duration_ms=row["mean_duration_ms"],
+            caller_faults=row["caller_faults"],
+            environment_faults=row["environment_faults"],
+        ),
+        health=row["health"],
+        last_good=reference_to(row["name"], row["good_version"]),
         created_by=row["created_by"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],

@@ -18,6 +18,7 @@ from pml_common.contracts.source import CapabilitySource, FromCode
 from pml_common.contracts.structure import StaticStructure
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.storage.columns import scope_columns, scope_of
+from pml_registry.domain.health import reference_to
 from pml_registry.domain.listing import Listing, StoredCapability
 from pml_registry.domain.names import fqdn_of
 from pml_registry.domain.record_views import Presented
@@ -40,12 +41,18 @@ def _source_of(row: asyncpg.Record) -> CapabilitySource:
     return FromCode() if row["source"] is None else _SOURCE.validate_json(row["source"])
 
 
-def _usage_of(row: asyncpg.Record) -> Usage:
+def usage_of(row: asyncpg.Record) -> Usage:
+    """Parse columns of `capability_usage`."""
     return Usage(
         count=row["usage_count"],
         success_count=row["success_count"],
         success_streak=row["success_streak"],
         mean_duration_ms=row["mean_duration_ms"],
+        caller_faults=row["caller_faults"],
+        environment_faults=row["environment_faults"],
+        value=row["success_value"],
+        low=row["success_low"],
+        high=row["success_high"],
     )
 
 
@@ -55,8 +62,9 @@ def tag_of(row: asyncpg.Record) -> Tag | None:
 
 
 def version_of(row: asyncpg.Record) -> Version:
-    """Parse a row of `capability_versions`."""
-    return Version(row["number"], row["created_at"], tag_of(row), row["yanked_reason"])
+    """Parse a row of `capability_versions`, with its behaviour's health."""
+    tag, yanked = tag_of(row), row["yanked_reason"]
+    return Version(row["number"], row["created_at"], tag, yanked, row["health"])
 
 
 def capability_record(row: asyncpg.Record) -> CapabilityRecord:
@@ -87,7 +95,9 @@ def capability_record(row: asyncpg.Record) -> CapabilityRecord:
         parameters_schema=JSON_OBJECT.validate_json(row["parameters_schema"]),
         structure=StaticStructure.model_validate_json(row["structure"]),
         tools_used=tuple(row["tools_used"]),
-        usage=_usage_of(row),
+        usage=usage_of(row),
+        health=row["health"],
+        last_good=reference_to(row["name"], row["good_version"]),
         learning=Learning.model_validate_json(row["learning"]),
         cache=CachePolicy(
             policy=row["cache_policy"],
@@ -109,9 +119,11 @@ def presented_capability(row: asyncpg.Record) -> Presented:
         description=row["description"],
         parameters_schema=JSON_OBJECT.validate_json(row["parameters_schema"]),
         tools_used=tuple(row["tools_used"]),
-        usage=_usage_of(row),
+        usage=usage_of(row),
         source=_source_of(row),
         code=row["code"],
+        health=row["health"],
+        last_good=reference_to(row["name"], row["good_version"]),
     )
 
 
@@ -139,7 +151,8 @@ def described(row: asyncpg.Record) -> Described:
         description=row["description"],
         parameters_schema=JSON_OBJECT.validate_json(row["parameters_schema"]),
     )
-    return Described(description, stored_version(row), row["success_streak"])
+    good = reference_to(row["name"], row["good_version"])
+    return Described(description, stored_version(row), usage_of(row), row["health"], good)
 
 
 def stored_capability(row: asyncpg.Record) -> StoredCapability:
@@ -153,6 +166,7 @@ def stored_capability(row: asyncpg.Record) -> StoredCapability:
         learning_revision=row["learning_revision"],
         makes_calls=row["makes_calls"],
         is_variant=row["is_variant"],
+        health=row["health"],
     )
 
 
@@ -167,6 +181,12 @@ def learning_columns(
         updated.usage.success_count,
         updated.usage.success_streak,
         updated.usage.mean_duration_ms,
+        updated.usage.caller_faults,
+        updated.usage.environment_faults,
+        updated.usage.value,
+        updated.usage.low,
+        updated.usage.high,
+        listing.health,
         updated.learning.model_dump_json(),
         updated.revision,
         listing.listed,

@@ -10,6 +10,7 @@ from pml_common.contracts.caching import CachePolicy
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.display_names import BadName
 from pml_common.contracts.references import Fqdn, Latest, ScopedName, Selector, parse_reference
+from pml_registry.domain.health import failing_notice
 from pml_registry.domain.names import similar_names
 from pml_registry.domain.versions import NoVersion, select
 from pml_registry.domain.visibility import Viewer
@@ -84,6 +85,9 @@ class Resolution:
             record = await self.capabilities.at(viewer, located.scope, *version)
         except VersionRefused as error:
             raise QueryFailed("conflict", str(error)) from error
+        if located.place != "project" and record.last_good is not None:
+            _, _, number = record.last_good.rpartition("@")
+            record = record.model_copy(update={"last_good": f"{record.fqdn}@{number}"})
         notices = _notices(target, record)
         for notice in notices:
             log.warning("%s: %s", viewer.scope, notice)
@@ -108,4 +112,6 @@ def _notices(target: Target | str, record: CapabilityRecord) -> Sequence[str]:
     if record.yanked_reason is not None:
         yanked = f"version {record.version} is yanked: {record.yanked_reason}"
         notices.append(f"{record.name}: {yanked}")
+    failing = failing_notice(record)
+    notices += [] if failing is None else [failing]
     return tuple(notices)

@@ -109,7 +109,9 @@ class CheckedCapabilities(CapabilityStore):
 
     def _described(self, found: Described) -> Described:
         why = self._checks.refusal(found.version)
-        verified = why is None and self._checks.is_verified(found.version, found.success_streak)
+        verified = why is None and self._checks.is_verified(
+            found.version, found.usage.success_streak
+        )
         description = found.description.model_copy(update={"verified": verified})
         return replace(found, description=description, refused=why)
 

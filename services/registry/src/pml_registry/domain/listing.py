@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
+from pml_common.contracts.capability import Health
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.scope import Scope
+from pml_registry.domain.health import health_of
 
 ScopedCapability = tuple[Scope, UUID]
 """A capability's scope and id."""
@@ -26,6 +28,7 @@ class StoredCapability:
     learning_revision: int = 0
     makes_calls: bool = True
     is_variant: bool = False
+    health: Health = "unproven"
 
     @property
     def is_junk(self) -> bool:
@@ -35,10 +38,13 @@ class StoredCapability:
 
 @dataclass(frozen=True)
 class Listing:
-    """A capability's listing after a learning update."""
+    """A capability's listing and health after a learning update, and whether the health is
+    another than before."""
 
     listed: bool
     change: Literal["listed", "learned"]
+    health: Health = "unproven"
+    is_new_health: bool = False
 
 
 def listing(stored: StoredCapability, updated: LearningUpdated) -> Listing | None:
@@ -51,7 +57,13 @@ def listing(stored: StoredCapability, updated: LearningUpdated) -> Listing | Non
     has_succeeded = updated.usage.success_count > 0
     listed = stored.listed or (has_succeeded and not stored.is_junk)
     newly = listed and not stored.listed
-    return Listing(listed=listed, change="listed" if newly else "learned")
+    health = health_of(updated.usage)
+    return Listing(
+        listed=listed,
+        change="listed" if newly else "learned",
+        health=health,
+        is_new_health=health != stored.health,
+    )
 
 
 def newest_of_each(updates: Iterable[LearningUpdated]) -> Sequence[LearningUpdated]:

@@ -15,6 +15,10 @@ SERVER_WEIGHT = 0.3
 SERVER_TOOLS = 3
 """Best tools of a server whose mean is the server's fit."""
 
+MOST_RUNS = 19
+"""Runs that a learned success rate is as firm as, however many there were: (2 - 0.1) / 0.1, as in
+its interval."""
+
 PRIOR_SUCCESSES = 3.0
 PRIOR_FAILURES = 1.0
 """Beta prior of a capability's success: three in four, as firm as four runs."""
@@ -25,7 +29,7 @@ RELIABILITY_WEIGHT = 0.5
 class Candidate(NamedTuple):
     """A tool or capability considered for an intent: the cosine in [-1, 1] of its vector with each
     part's, and the weights of its terms among the parts' terms. A tool has a server, a capability
-    its runs and successes. `id` is unique in its kind."""
+    its judged runs and their success rate. `id` is unique in its kind."""
 
     kind: Kind
     id: str
@@ -33,7 +37,7 @@ class Candidate(NamedTuple):
     weights: Mapping[str, float]
     server: str | None = None
     runs: int = 0
-    successes: int = 0
+    success_rate: float = 0.0
 
 
 class Ranked(NamedTuple):
@@ -119,14 +123,15 @@ def merged(fits: Sequence[Sequence[float]]) -> Sequence[float]:
 def with_reliability(score: float, candidate: Candidate) -> float:
     """Lower the score of what fails and raise that of what succeeds; no runs leave it as it is.
 
-    The posterior mean of success relative to the prior's, weighed; a rise is a share of the
-    distance to 1.
+    The posterior mean of success, of `MOST_RUNS` runs at most, relative to the prior's, weighed; a
+    rise is a share of the distance to 1.
     """
     if not candidate.runs:
         return score
     prior = PRIOR_SUCCESSES / (PRIOR_SUCCESSES + PRIOR_FAILURES)
-    posterior = (candidate.successes + PRIOR_SUCCESSES) / (
-        candidate.runs + PRIOR_SUCCESSES + PRIOR_FAILURES
+    runs = min(candidate.runs, MOST_RUNS)
+    posterior = (runs * candidate.success_rate + PRIOR_SUCCESSES) / (
+        runs + PRIOR_SUCCESSES + PRIOR_FAILURES
     )
     lift = RELIABILITY_WEIGHT * (posterior / prior - 1.0)
     return score + ((1.0 - score) if lift > 0.0 else score) * lift

@@ -1,7 +1,7 @@
 """Views of stored records for callers and for discovery."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from uuid import UUID
@@ -13,7 +13,7 @@ from pml_analysis.typing.declarations import (
     tool_signature,
 )
 from pml_common.contracts.callable_names import callable_name
-from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord, Usage
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord, Health, Usage
 from pml_common.contracts.display_names import mcp_name_of
 from pml_common.contracts.parameters import without_certain
 from pml_common.contracts.registry import CapabilityHit, DiscoveryHit, ToolHit
@@ -37,6 +37,20 @@ def description_of(record: CapabilityRecord) -> CapabilityDescription:
     )
 
 
+def total_usage(usages: Collection[Usage]) -> Usage:
+    """Add up the use of several behaviours; the mean is over the judged runs. What is learned of
+    one has no sum."""
+    judged = sum(usage.judged for usage in usages)
+    weighed = sum(usage.judged * usage.mean_duration_ms for usage in usages)
+    return Usage(
+        count=sum(usage.count for usage in usages),
+        success_count=sum(usage.success_count for usage in usages),
+        caller_faults=sum(usage.caller_faults for usage in usages),
+        environment_faults=sum(usage.environment_faults for usage in usages),
+        mean_duration_ms=weighed / (judged or 1),
+    )
+
+
 @dataclass(frozen=True)
 class Presented:
     """The fields of a stored capability that hits show."""
@@ -49,6 +63,8 @@ class Presented:
     usage: Usage
     source: CapabilitySource
     code: str
+    health: Health = "unproven"
+    last_good: str | None = None
 
 
 def presented(record: CapabilityRecord) -> Presented:
@@ -62,6 +78,8 @@ def presented(record: CapabilityRecord) -> Presented:
         usage=record.usage,
         source=record.source,
         code=record.code,
+        health=record.health,
+        last_good=record.last_good,
     )
 
 
@@ -113,6 +131,8 @@ def _capability_hit(record: Presented, score: float) -> CapabilityHit:
         parameters_schema=without_certain(record.parameters_schema),
         tools_used=record.tools_used,
         usage=record.usage,
+        health=record.health,
+        last_good=record.last_good,
         call=call,
         mcp_tool=mcp_name_of(record.name),
         signature=signature,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
+from pml_common.contracts.capability import Health
 from pml_common.contracts.references import Day, Latest, Number, Selector, Tag
 
 _WHOLE = 3
@@ -15,12 +16,13 @@ _SHOWN = 10
 @dataclass(frozen=True)
 class Version:
     """One version; `number` counts from 1, `tag` is a whole one (`v1.2.0`) and on one version of a
-    record only. `yanked` is the reason not to use it any more."""
+    record only. `yanked` is the reason not to use it any more, `health` that of its behaviour."""
 
     number: int
     created_at: datetime
     tag: Tag | None = None
     yanked: str | None = None
+    health: Health = "unproven"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from uuid import UUID
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.caching import CacheSettings
-from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord
+from pml_common.contracts.capability import CapabilityDescription, CapabilityRecord, Health, Usage
 from pml_common.contracts.gateway import ToolsListed, WorkflowOutcome
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, DiscoveryHit, ListCapabilities
@@ -89,12 +89,14 @@ class CapabilityLookup:
 
 @dataclass(frozen=True)
 class Described:
-    """A capability as programs refer to it, the version that it is, the runs of that which
-    succeeded since the last that did not, and why it must not run, if so."""
+    """A capability as programs refer to it, the version that it is, with its use and health, the
+    version to call instead where it is failing, and why it must not run, if so."""
 
     description: CapabilityDescription
     version: StoredVersion
-    success_streak: int
+    usage: Usage
+    health: Health = "unproven"
+    last_good: str | None = None
     refused: str | None = None
 
 

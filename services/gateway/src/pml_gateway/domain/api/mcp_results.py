@@ -30,6 +30,16 @@ _FORMS: Final = {'"': "a string", "{": "an object", "[": "a list"}
 NOTICES: Final = "pml/notices"
 """Key in `_meta` of a capability's result: what its caller should change."""
 
+_SHOWN_OF_RECORDS: Final = {
+    "name",
+    "version",
+    "version_tag",
+    "description",
+    "tags",
+    "created_at",
+    "health",
+    "last_good",
+}
 _MCP_NAMES: Final = {
     name: alias_generators.to_camel(name)
     for name in (
@@ -98,11 +108,17 @@ def listed_capabilities(page: RecordPage) -> JsonObject:
 def _capability(record: RecordSummary) -> JsonObject:
     shown = record.model_dump(
         mode="json",
-        include={"name", "version", "version_tag", "description", "tags", "created_at"},
+        include=_SHOWN_OF_RECORDS,
         exclude_none=True,
     )
     usage = record.usage
-    return {**shown, "runs": usage.count, "success_rate": round(usage.success_rate, 3)}
+    return {
+        **shown,
+        "runs": usage.count,
+        "success_rate": round(usage.success_rate, 3),
+        "caller_faults": usage.caller_faults,
+        "environment_faults": usage.environment_faults,
+    }
 
 
 def _whole(response: ExecuteResponse) -> JsonObject:

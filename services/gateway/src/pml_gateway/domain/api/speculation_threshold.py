@@ -38,8 +38,9 @@ KEPT: Final = timedelta(days=KEPT_DAYS)
 _OWN_FAULTS: Final[frozenset[ErrorKind]] = frozenset(
     {"tool_error", "user_error", "memory_limit", "output_limit", "call_limit"}
 )
-"""Errors that speak against a guess. Those of the caller (as `denied`, `cancelled`) and of the
-environment (as `timeout`, `outcome_unknown`) teach nothing."""
+"""Errors that speak against a guess, unless they say that they are another's fault. Those of the
+caller (as `denied`, `cancelled`) and of the environment (as `timeout`, `outcome_unknown`) teach
+nothing."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,15 @@ def judgements_of(run: SpeculatedRun) -> Sequence[Judgement]:
         return given
     if run.state == "succeeded":
         return [Judgement(run.principal, run.at, True), *given]
-    if run.state == "failed" and run.error is not None and run.error.kind in _OWN_FAULTS:
+    if run.state == "failed" and _speaks_against(run.error):
         return [Judgement(run.principal, run.at, False), *given]
     return given
+
+
+def _speaks_against(error: WorkflowError | None) -> bool:
+    if error is None or error.fault in ("caller", "environment"):
+        return False
+    return error.kind in _OWN_FAULTS
 
 
 def fold(before: Influence, judgement: Judgement, rule: ThresholdRule) -> Influence:

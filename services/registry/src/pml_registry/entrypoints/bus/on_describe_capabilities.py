@@ -12,6 +12,7 @@ from pml_common.contracts.registry import (
     Reference,
 )
 from pml_registry.application.resolution import Resolution
+from pml_registry.domain.health import told_failing
 from pml_registry.domain.names import similar_references
 from pml_registry.domain.record_views import description_of
 from pml_registry.domain.visibility import Viewer
@@ -54,6 +55,9 @@ def _described(reference: str, found: Described) -> Reference:
     about = found.description
     former = f"{reference} was renamed to {about.name}; use the new name"
     notices = (former,) if _is_former(reference, about) else ()
+    if found.health == "failing":
+        subject = f"{about.name}: version {found.version.statement.number}"
+        notices = (*notices, told_failing(subject, found.usage, found.last_good))
     return Reference(reference=reference, capability=about, notices=notices)
 
 

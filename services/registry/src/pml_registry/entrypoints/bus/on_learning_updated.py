@@ -37,5 +37,6 @@ def _outcome(updated: LearningUpdated, stored: StoredCapability) -> LearningOutc
         capability_id=updated.capability_id,
         name=stored.name,
         change=after.change,
+        health=after.health if after.is_new_health else None,
     )
     return after, [changed]

@@ -28,6 +28,7 @@ from pml_registry.domain.cursors import (
 )
 from pml_registry.domain.history import history_entry
 from pml_registry.domain.previews import preview_of
+from pml_registry.domain.record_views import total_usage
 from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.records import RecordStore
@@ -49,6 +50,8 @@ async def on_lookup_record(query: LookupRecord, resolution: Resolution) -> Resol
         version_tag=record.version_tag,
         source_type=record.source.type,
         preview=preview_of(record.code),
+        health=record.health,
+        last_good=record.last_good,
         notices=record.notices,
     )
 
@@ -137,10 +140,4 @@ def _viewer(query: DnsQuery) -> Viewer:
 def _total(versions: tuple[VersionSummary, ...]) -> Usage:
     """The use of all versions; versions with the same code have the same."""
     of_code = {version.capability_id: version.usage for version in versions}.values()
-    count = sum(usage.count for usage in of_code)
-    return Usage(
-        count=count,
-        success_count=sum(usage.success_count for usage in of_code),
-        mean_duration_ms=sum(usage.count * usage.mean_duration_ms for usage in of_code)
-        / (count or 1),
-    )
+    return total_usage(of_code)

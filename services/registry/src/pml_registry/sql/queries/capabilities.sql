@@ -51,7 +51,7 @@ RETURNING record_id, number
 
 -- name: hold-capability
 SELECT
-    name, named, listed, description, tools_used, learning_revision, true AS makes_calls,
+    name, named, listed, description, tools_used, learning_revision, health, true AS makes_calls,
     false AS is_variant
 FROM capability_version
 WHERE org = $1 AND project = $2 AND pattern_id = $3
@@ -63,7 +63,7 @@ LIMIT 1
 -- whatever there is.
 SELECT
     inbox.facts, behaviour.name, behaviour.named, behaviour.listed, behaviour.description,
-    behaviour.tools_used, behaviour.learning_revision,
+    behaviour.tools_used, behaviour.learning_revision, behaviour.health,
     coalesce(pattern.makes_calls, true) AS makes_calls,
     EXISTS (
         SELECT
@@ -75,7 +75,7 @@ SELECT
 FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[])
     WITH ORDINALITY AS seen (message_id, org, project, pattern_id, place)
 LEFT JOIN LATERAL (
-    SELECT name, named, listed, description, tools_used, learning_revision
+    SELECT name, named, listed, description, tools_used, learning_revision, health
     FROM capability_version
     WHERE org = seen.org AND project = seen.project AND pattern_id = seen.pattern_id
     ORDER BY named DESC, named_at, record_id
@@ -95,10 +95,12 @@ WITH learned AS (
     SELECT *
     FROM unnest(
         $1::text[], $2::text[], $3::uuid[], $4::integer[], $5::integer[], $6::integer[],
-        $7::double precision[], $8::text[], $9::integer[], $10::boolean[], $11::integer[],
-        $12::text[], $13::uuid[], $14::text[]
+        $7::double precision[], $8::integer[], $9::integer[], $10::double precision[],
+        $11::double precision[], $12::double precision[], $13::text[], $14::text[], $15::integer[],
+        $16::boolean[], $17::integer[], $18::text[], $19::uuid[], $20::text[]
     ) AS learned (
         org, project, pattern_id, usage_count, success_count, success_streak, mean_duration_ms,
+        caller_faults, environment_faults, success_value, success_low, success_high, health,
         learning, learning_revision, listed, revision_before, name_before, message_id, facts
     )
 ), held AS (
@@ -142,7 +144,7 @@ WITH learned AS (
             AND own.org = newly.org AND own.project = newly.project)
 ), noted AS (
     INSERT INTO inbox (message_id, consumer, facts, org, project)
-    SELECT learned.message_id, $15::text, learned.facts::json, learned.org, learned.project
+    SELECT learned.message_id, $21::text, learned.facts::json, learned.org, learned.project
     FROM learned
     JOIN admitted USING (message_id)
     ON CONFLICT DO NOTHING
@@ -161,6 +163,12 @@ SET usage_count = learned.usage_count,
     success_count = learned.success_count,
     success_streak = learned.success_streak,
     mean_duration_ms = learned.mean_duration_ms,
+    caller_faults = learned.caller_faults,
+    environment_faults = learned.environment_faults,
+    success_value = learned.success_value,
+    success_low = learned.success_low,
+    success_high = learned.success_high,
+    health = learned.health,
     learning = learned.learning::json,
     learning_revision = learned.learning_revision,
     learned_at = now()
@@ -182,8 +190,9 @@ WHERE org = $1 AND project = $2 AND record_id = $3
     AND (cache_policy, cache_ttl_s, cache_forced) IS DISTINCT FROM ($4, $5::integer, $6)
 
 -- name: versions-of-record
-SELECT number, created_at, tag, yanked_reason, pattern_id
+SELECT number, created_at, tag, yanked_reason, pattern_id, health
 FROM capability_versions
+JOIN capability_usage USING (org, project, pattern_id)
 WHERE org = $1 AND project = $2 AND record_id = $3
 ORDER BY number
 
@@ -233,7 +242,10 @@ SELECT
     meant.reference, capability.org, capability.project, capability.record_id, capability.number,
     capability.pattern_id, capability.name, capability.aliases, capability.code,
     capability.code_hash, capability.description, capability.parameters_schema,
-    capability.signature, capability.key_id, capability.success_streak
+    capability.signature, capability.key_id, capability.usage_count, capability.success_count,
+    capability.success_streak, capability.mean_duration_ms, capability.caller_faults,
+    capability.environment_faults, capability.success_value, capability.success_low,
+    capability.success_high, capability.health, capability.good_version
 FROM meant
 JOIN capability_version capability
     ON capability.org = $1 AND capability.project = $2

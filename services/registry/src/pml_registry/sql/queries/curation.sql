@@ -2,7 +2,7 @@
 -- Listed, under a provisional name alone, and seen by the principal $5, an admin or not: $6.
 SELECT
     pattern_id, name, owner, description, tools_used, code, usage_count, success_count,
-    mean_duration_ms
+    caller_faults, environment_faults, mean_duration_ms
 FROM capability
 WHERE org = $1 AND project = $2 AND listed AND NOT named
     AND usage_count >= $3

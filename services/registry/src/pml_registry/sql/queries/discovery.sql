@@ -24,7 +24,8 @@ WITH candidate AS MATERIALIZED (
     FROM search_candidates($1, $2, 'capability', $3, $4, $5, $6, $7, $8, $9, $10, $11)
 )
 SELECT
-    candidate.id, usage.usage_count, usage.success_count, candidate.cosines,
+    candidate.id, usage.usage_count - usage.caller_faults - usage.environment_faults AS judged,
+    usage.success_count, usage.success_value, candidate.cosines,
     CASE
         WHEN pattern.terms IS NULL THEN ARRAY(
             SELECT weighed.weight
@@ -52,7 +53,8 @@ WHERE org = $1 AND project = $2 AND tool_id = ANY ($3)
 -- name: capabilities-by-id
 SELECT
     pattern_id, name, description, parameters_schema, tools_used, usage_count, success_count,
-    success_streak, mean_duration_ms, source, code
+    success_streak, mean_duration_ms, caller_faults, environment_faults, success_value,
+    success_low, success_high, health, good_version, source, code
 FROM capability
 WHERE org = $1 AND project = $2 AND listed AND pattern_id = ANY ($3)
     AND (visibility <> 'private' OR $4::text IS NULL OR owner = $4)

@@ -66,7 +66,9 @@ SELECT
     org, project, version.record_id, version.number, version.tag, pattern_id, pattern.code,
     pattern.code_hash, version.change_summary, version.created_by, version.created_at,
     version.yanked_reason, version.signature, version.key_id, version.signed_at, usage.usage_count,
-    usage.success_count, usage.success_streak, usage.mean_duration_ms
+    usage.success_count, usage.success_streak, usage.mean_duration_ms, usage.caller_faults,
+    usage.environment_faults, usage.success_value, usage.success_low, usage.success_high,
+    usage.health
 FROM capability_versions version
 JOIN workflow_pattern pattern USING (org, project, pattern_id)
 JOIN capability_usage usage USING (org, project, pattern_id)
@@ -84,7 +86,8 @@ WITH found AS (
         capability.tag, capability.pattern_id, capability.description, capability.listed,
         CASE WHEN $19 THEN capability.parameters_schema END AS parameters_schema,
         capability.updated_at, made.created_by, made.created_at, total.usage_count,
-        total.success_count, total.mean_duration_ms,
+        total.success_count, total.caller_faults, total.environment_faults,
+        total.mean_duration_ms, capability.health, capability.good_version,
         CASE $14
             WHEN 'usage' THEN -total.usage_count
             WHEN 'date' THEN -(extract(epoch FROM capability.updated_at) * 1e6)::bigint
@@ -98,8 +101,12 @@ WITH found AS (
         SELECT
             coalesce(sum(usage_count), 0)::integer AS usage_count,
             coalesce(sum(success_count), 0)::integer AS success_count,
+            coalesce(sum(caller_faults), 0)::integer AS caller_faults,
+            coalesce(sum(environment_faults), 0)::integer AS environment_faults,
             coalesce(
-                sum(usage_count * mean_duration_ms) / nullif(sum(usage_count), 0), 0
+                sum((usage_count - caller_faults - environment_faults) * mean_duration_ms)
+                    / nullif(sum(usage_count - caller_faults - environment_faults), 0),
+                0
             )::double precision AS mean_duration_ms
         FROM capability_usage usage
         WHERE usage.org = capability.org AND usage.project = capability.project

@@ -31,7 +31,7 @@ TOLD = (
 async def learned(
     driver: StoreDriver, *updates: LearningUpdated
 ) -> list[tuple[str, Health | None]]:
-    """What is published of health."""
+    """Learn, and return the published names and health."""
     messages = await driver.learned(*updates)
     return [(each.name, each.health) for each in messages if isinstance(each, CapabilityChanged)]
 

@@ -113,7 +113,7 @@ class Usage(Contract):
 
 
 Health = Literal["healthy", "unproven", "degraded", "failing"]
-"""How a version fares, by the interval of its learned success rate: `failing`: it fails more often
+"""Health of a version, by the interval of its learned success rate: `failing`: it fails more often
 than it succeeds; `degraded`: it succeeds less often than nine times in ten; `healthy`: it succeeds
 more often than it fails; `unproven`: too few runs to tell."""
 

@@ -77,7 +77,9 @@ async def test_a_capability_is_found_run_for_an_intent_counted_and_judged(
         for _ in range(2):
             judged = _value(await client.call_tool("learn_feedback", opinion))
         assert judged["useful"] == 1
-        told = _value(await client.call_tool("meta_stats", {}))["speculation"]
+        told = cast(
+            dict[str, float], _value(await client.call_tool("meta_stats", {}))["speculation"]
+        )
         assert told["good"] >= 1
         assert told["threshold"] < told["configured"]
     traces = await harness.http.get(f"/api/workflows/{guessed['workflowId']}/trace")

@@ -1,6 +1,7 @@
 """Uses: the tools and capabilities that served the intent of a run."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -54,7 +55,7 @@ def test_tools_whose_calls_succeeded_served_the_intent_each_once() -> None:
     [{"dry_run": True}, {"success": False}, {"intent": None}, {"intent": " \x00 "}],
     ids=["dry run", "failed", "no intent", "blank intent"],
 )
-def test_runs_that_teach_nothing(fields: dict[str, object]) -> None:
+def test_runs_that_teach_nothing(fields: dict[str, Any]) -> None:
     assert use_of(run_with(**fields)) is None
 
 

@@ -96,7 +96,7 @@ async def test_other_scopes_are_offered_it_by_its_whole_name(known: StoreDriver)
     found = await known.lookup("cap:acme.webapp:fs:ensure", NEIGHBOUR)
     assert found.last_good == f"{found.fqdn}@1"
     assert f"call {found.fqdn}@1" in found.notices[0]
-    good = await known.lookup(found.last_good, NEIGHBOUR)
+    good = await known.lookup(f"{found.fqdn}@1", NEIGHBOUR)
     assert (good.version, good.health) == (1, "healthy")
 
 

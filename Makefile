@@ -59,6 +59,10 @@ e2e: setup ## tests of the whole embedded stack
 crash: setup ## kill and freeze executors at every point of their runs
 	$(RUN) python -m tests.crashes --all
 
+.PHONY: crash-learner
+crash-learner: setup ## kill 100 learners at random under load: no trace lost, none learned twice (ARGS="--kills 10 --seed 7")
+	$(RUN) python -m tests.crashes.learner_kills $(ARGS)
+
 .PHONY: servers
 servers: setup ## real MCP servers from npm and PyPI, pinned, all behind one stack (ARGS="--only Git")
 	$(RUN) python -m tests.servers $(ARGS)

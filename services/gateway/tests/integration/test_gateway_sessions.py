@@ -60,7 +60,8 @@ async def test_a_session_lives_in_both_gateways(two: Two) -> None:
                 scope=SCOPE,
                 capability_id=uuid4(),
                 name="fs:look",
-                change="renamed",
+                change="learned",
+                health="failing",
             )
             at = event_id(one.bus.now())
             await others.bus.publish(changed)

@@ -13,6 +13,7 @@ from pml_common.health import Checks
 from pml_common.storage.errors import map_unavailable
 from pml_common.storage.schema import open_schema, storage_check
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
+from pml_learner.application.relearning import delete_old_traces, relearn_stale
 from pml_learner.domain.retention import Retention
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_call_ended import on_calls_ended
@@ -28,10 +29,11 @@ from pml_learner.entrypoints.bus.on_workflow_data_deleted import on_workflow_dat
 from pml_learner.ports import TraceStore
 from pml_learner.settings import LearnerSettings
 
+_RULE = TdRule()
 _DELETE_EVERY_S = 3600.0
 _DELETE_FIRST_S = 60.0
 """After its start a service has other work."""
-_DELETE_AT_ONCE = 1000
+_RELEARN_EVERY_S = 5.0
 _MONTHS_EVERY_S = 6 * 3600.0
 
 
@@ -64,20 +66,22 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         )
         await bus.consume_batches(
             catalog.LEARNER_ON_RUN_FINISHED,
-            partial(on_runs_finished, traces=traces, rule=TdRule()),
+            partial(on_runs_finished, traces=traces, rule=_RULE),
         )
         await bus.consume_batches(
             catalog.LEARNER_ON_CALL_ENDED, partial(on_calls_ended, traces=traces)
         )
         await bus.consume(
             catalog.LEARNER_ON_WORKFLOW_DATA_DELETED,
-            partial(on_workflow_data_deleted, traces=traces),
+            partial(on_workflow_data_deleted, traces=traces, rule=_RULE),
         )
         old = partial(delete_old, bus, traces, settings.retention)
+        stale = partial(relearn_stale, bus, traces, _RULE)
         months = partial(make_months, bus, traces)
         async with background(
             [
                 run_periodically(months, _MONTHS_EVERY_S),
+                run_periodically(stale, _RELEARN_EVERY_S),
                 run_periodically(old, _DELETE_EVERY_S, first_after_s=_DELETE_FIRST_S),
             ]
         ):
@@ -91,10 +95,5 @@ async def make_months(bus: Bus, traces: TraceStore) -> None:
 
 
 async def delete_old(bus: Bus, traces: TraceStore, retention: Retention) -> None:
-    """Delete the traces that are older than their scope keeps them: whole months first, then the
-    rest in steps. Raises StorageUnavailable."""
-    now = bus.now()
-    await traces.drop_months(retention, now)
-    for scope in await traces.scopes():
-        while await traces.forget(scope, retention.since(scope, now), _DELETE_AT_ONCE):
-            pass
+    """Delete the traces that are older than their scope keeps them. Raises StorageUnavailable."""
+    await delete_old_traces(traces, retention, bus.now(), _RULE)

@@ -22,6 +22,7 @@ from pml_common.contracts.learner import (
 )
 from pml_common.contracts.scope import Scope
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.domain.relearning import Learned, StoredTrace
 from pml_learner.domain.retention import Retention
 from pml_learner.domain.tool_usage import Calls, UsedTool
 
@@ -42,6 +43,13 @@ class LearningBatch(Protocol):
         """The messages published after each message of the batch that was handled before."""
         ...
 
+    async def deleted_among(
+        self, workflows: Collection[tuple[Scope, UUID]]
+    ) -> Collection[tuple[Scope, UUID]]:
+        """Return the workflows whose data was deleted, and hold back further deletions until the
+        transaction ends; before `experience_of`."""
+        ...
+
     async def experience_of(
         self, capabilities: Mapping[ScopedCapability, CapabilityIdentity]
     ) -> Mapping[ScopedCapability, Experience]:
@@ -57,6 +65,21 @@ class LearningBatch(Protocol):
     def conclude(self, facts: Mapping[UUID, Sequence[Message]]) -> Mapping[UUID, Sequence[Message]]:
         """Store what to publish after each message, so that a redelivery publishes the same; return
         it with what was published earlier."""
+        ...
+
+
+class Relearning(Protocol):
+    """The transaction that learns a capability's traces again, or deletes them; live learning of
+    the capability waits for its end."""
+
+    learned: Learned
+
+    async def traces(self, after: int, up_to: int, limit: int) -> Sequence[StoredTrace]:
+        """Return the first traces after a position, in the order of positions."""
+        ...
+
+    async def put(self, learned: Learned) -> None:
+        """Store what was learned."""
         ...
 
 
@@ -97,20 +120,55 @@ class TraceStore(Protocol):
         BadCursor."""
         ...
 
-    async def erase(self, scope: Scope, workflow_id: UUID) -> None:
-        """Delete the traces of a workflow, and the comments on it; keep none that come later. What
-        was learned stays; a repetition changes nothing."""
+    def relearning(
+        self, capability: ScopedCapability
+    ) -> AbstractAsyncContextManager[Relearning | None]:
+        """Lock what a capability learned; None where nothing is known of it."""
+        ...
+
+    async def stale(self, rule_version: int, limit: int) -> Sequence[ScopedCapability]:
+        """Return capabilities of all scopes to learn again: by older rules, or without some
+        lessons, or with a rebuild that is to be published."""
+        ...
+
+    async def capabilities(
+        self, scope: Scope, after: UUID | None, limit: int
+    ) -> tuple[Sequence[UUID], int]:
+        """Return the first capabilities with runs after an id, in the order of ids, and the number
+        of all of them."""
+        ...
+
+    async def unfolded(
+        self, scope: Scope, workflows: Collection[UUID]
+    ) -> Mapping[ScopedCapability, int]:
+        """Return the last position, of each capability, among the workflows' traces that are not in
+        its base yet."""
+        ...
+
+    async def unfolded_of_months(
+        self, retention: Retention, now: datetime
+    ) -> Mapping[ScopedCapability, int]:
+        """Return the same of the months of which no scope keeps any."""
+        ...
+
+    async def note_deletion(self, scope: Scope, workflow_id: UUID) -> None:
+        """Keep no trace of a workflow that comes later, and delete the comments on it; a repetition
+        changes nothing."""
         ...
 
     async def scopes(self) -> Sequence[Scope]:
         """Return the scopes that learn."""
         ...
 
-    async def forget(self, scope: Scope, before: datetime, limit: int) -> int:
-        """Delete the traces of at most `limit` old workflows of a scope, those with a trace from
-        before this time, and return their number; what was learned stays."""
+    async def old(self, scope: Scope, before: datetime, limit: int) -> Sequence[UUID]:
+        """Return workflows of a scope with a trace from before this time, at most `limit`."""
+        ...
+
+    async def remove(self, scope: Scope, workflows: Collection[UUID]) -> None:
+        """Delete the traces of workflows; what they taught is to be in bases before."""
         ...
 
     async def drop_months(self, retention: Retention, now: datetime) -> None:
-        """Delete the traces of the months of which no scope keeps any; what was learned stays."""
+        """Delete the traces of the months of which no scope keeps any; what they taught is to be in
+        bases before."""
         ...

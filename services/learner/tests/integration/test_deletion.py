@@ -37,7 +37,7 @@ async def delete(store: TraceStore, workflow_id: object, scope: Scope = SCOPE) -
         }
     )
     for _ in range(2):
-        assert await on_workflow_data_deleted(event, store) == ()
+        assert await on_workflow_data_deleted(event, store, TdRule()) == ()
 
 
 async def kept(store: TraceStore, scope: Scope = SCOPE) -> set[object]:
@@ -68,7 +68,7 @@ async def test_traces_are_gone_in_either_order_and_what_was_learned_stays(
     async with trace_store.batch([uuid4()], "another") as batch:
         known = await batch.experience_of(capabilities_of([run]))
     counts = {each.usage.count for each in known.values()}
-    assert counts == {2, 1}
+    assert counts == ({2, 1} if trace_first else {1, 0})
     assert (await trace_store.usage(ListToolUsage(scope=SCOPE))).calls == 2
     assert (await trace_store.judged(ListFeedback(scope=SCOPE))).total == trace_first
     redelivered = await on_runs_finished([run], trace_store, TdRule())

@@ -14,6 +14,7 @@ from pml_common.storage.migrations import migrate, read_migrations
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.schema import open_schema
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
+from pml_learner.application.relearning import delete_some
 from pml_learner.domain.retention import Retention
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
@@ -134,7 +135,7 @@ async def test_a_month_is_dropped_once_no_scope_keeps_a_trace_of_it(
     assert await left(trace_store) == {run.workflow_id for run in ours[:3]}
     assert await left(trace_store, ELSEWHERE) == {theirs.workflow_id}
     await trace_store.drop_months(retention, NOW)
-    assert await trace_store.forget(SCOPE, retention.since(SCOPE, NOW), 10) == 1
+    assert await delete_some(trace_store, SCOPE, retention.since(SCOPE, NOW), 10, TdRule()) == 1
     assert await left(trace_store) == {run.workflow_id for run in ours[:2]}
     await trace_store.drop_months(retention, NOW + 400 * DAY)
     assert await left(trace_store) == await left(trace_store, ELSEWHERE) == set()

@@ -13,6 +13,7 @@ from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import LearningUpdated, ListTraces
+from pml_learner.application.relearning import delete_some
 from pml_learner.domain.batch import capabilities_of
 from pml_learner.domain.lesson import Experience, learn
 from pml_learner.domain.temporal_difference import TdRule
@@ -166,7 +167,7 @@ async def test_a_trace_is_read_as_it_was_stored(trace_store: TraceStore) -> None
     )
     await _learn(trace_store, run)
     (trace,) = (await trace_store.traces(ListTraces(scope=SCOPE))).traces
-    assert trace == learn(Experience(), run, TdRule()).trace
+    assert trace == learn(Experience(), run, TdRule(), fault="capability").trace
 
 
 async def test_payloads_preserve_every_character_of_json(trace_store: TraceStore) -> None:
@@ -273,12 +274,13 @@ async def test_old_traces_are_deleted_with_their_workflow_and_what_was_learned_s
     before = datetime.fromtimestamp((STARTED_AT + day_ms / 2) / 1000, UTC)
     assert sorted(await trace_store.scopes(), key=str) == [SCOPE, ELSEWHERE]
     for scope in (SCOPE, ELSEWHERE):
-        assert await trace_store.forget(scope, before, 1) == 1
-        assert await trace_store.forget(scope, before, 1) == 0
+        assert await delete_some(trace_store, scope, before, 1, TdRule()) == 1
+        assert await delete_some(trace_store, scope, before, 1, TdRule()) == 0
     left = [
         trace.workflow_id
         for scope in (SCOPE, ELSEWHERE)
         for trace in (await trace_store.traces(ListTraces(scope=scope))).traces
     ]
     assert left == [new.workflow_id]
-    assert await _experience(trace_store, new) == experience
+    now = await _experience(trace_store, new)
+    assert (now.state, now.base_position) == (experience.state, 1)

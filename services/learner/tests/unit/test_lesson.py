@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_common.contracts import ids
+from pml_common.contracts.error import Fault
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated
 from pml_learner.domain.batch import messages_of
@@ -43,8 +44,8 @@ def test_three_runs_over_two_branches_learn_both_paths_and_the_dominant_one() ->
 def test_priority_is_computed_from_the_statistics_before_the_run() -> None:
     first, second, third = _lessons(finished_run(), finished_run(), finished_run(success=False))
     assert first.priority == 1.0
-    assert second.priority == pytest.approx(1 - 0.55)
-    assert third.priority == pytest.approx(0.595)
+    assert second.priority == 0.0
+    assert third.priority == 1.0
 
 
 def test_messages_have_whole_values_and_ids_derived_from_the_run() -> None:
@@ -87,6 +88,34 @@ def test_the_trace_records_the_run_and_its_priority() -> None:
 def test_a_negative_duration_counts_as_zero() -> None:
     (lesson,) = _lessons(finished_run(duration_ms=-5.0))
     assert lesson.experience.usage.mean_duration_ms == 0.0
+
+
+@pytest.mark.parametrize("fault", ["caller", "environment"])
+def test_a_failure_by_the_fault_of_others_is_counted_and_teaches_nothing(fault: Fault) -> None:
+    calls = [tool_call("fs:stat", 0, 1)]
+    before = _lessons(finished_run(), finished_run(duration_ms=30.0))[-1].experience
+    run = finished_run(CREATE, success=False, decisions=[("d1", "true")], calls=calls)
+    lesson = learn(before, run, TdRule(), fault=fault)
+    usage = lesson.experience.usage
+    assert (usage.count, usage.success_count, usage.success_streak) == (3, 2, 2)
+    assert (usage.caller_faults, usage.environment_faults) == (
+        int(fault == "caller"),
+        int(fault == "environment"),
+    )
+    assert (usage.judged, usage.success_rate, usage.value) == (2, 1.0, 1.0)
+    assert usage.mean_duration_ms == before.usage.mean_duration_ms
+    assert lesson.experience.learning == before.learning
+    assert (lesson.priority, lesson.trace.fault, lesson.trace.position) == (0.0, fault, 3)
+
+
+def test_experience_of_other_rules_is_not_learned_from_but_positions_go_on() -> None:
+    before = _lessons(finished_run())[-1].experience
+    run = finished_run()
+    lesson = learn(before, run, TdRule(version=2))
+    assert (lesson.position, lesson.is_taught) == (2, False)
+    assert lesson.experience.state == before.state
+    assert not lesson.experience.is_current(TdRule())
+    assert messages_of({run.event_id: [lesson]}) == {run.event_id: []}
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 1e6)), min_size=1, max_size=30))

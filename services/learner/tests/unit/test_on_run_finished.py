@@ -160,7 +160,7 @@ async def test_a_batch_teaches_what_its_runs_teach_one_after_the_other() -> None
     await on_runs_finished(runs, together, TdRule())
     for run in runs:
         await on_run_finished(run, alone, TdRule())
-    assert together.experiences == alone.experiences
+    assert together.learned == alone.learned
     assert together.stored == alone.stored
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -25,22 +26,24 @@ from pml_common.contracts.learner import (
 from pml_common.contracts.scope import Scope
 from pml_common.storage.memory import MemoryInbox, MemoryInboxBatch
 from pml_common.storage.store_transaction import StoreBatch
+from pml_learner.adapters.memory_learning import MemoryLearning
 from pml_learner.domain.large_results import INLINE_BYTES, trace_of
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
 from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, sliced_traces
-from pml_learner.domain.retention import Retention, executed_at, month_of
+from pml_learner.domain.relearning import Learned
+from pml_learner.domain.retention import executed_at
+from pml_learner.domain.state import State
 from pml_learner.domain.tool_usage import Calls, UsedTool
 from pml_learner.ports import AlreadyStored, LearningBatch, TraceStore
 
 
-class MemoryTraceStore(TraceStore):
+class MemoryTraceStore(MemoryLearning, TraceStore):
     """Traces and learning in dictionaries."""
 
     def __init__(self, most_bytes: int = INLINE_BYTES) -> None:
+        super().__init__()
         self.most_bytes = most_bytes
         self.inbox = MemoryInbox()
-        self.experiences: dict[ScopedCapability, Experience] = {}
-        self.stored: list[tuple[Scope, ExecutionTrace]] = []
         self.calls: dict[UsedTool, Calls] = {}
         self.deleted: set[tuple[Scope, UUID]] = set()
         """Workflows whose data was deleted."""
@@ -56,7 +59,7 @@ class MemoryTraceStore(TraceStore):
     async def batch(
         self, message_ids: Collection[UUID], consumer: str
     ) -> AsyncGenerator["MemoryLearningBatch"]:
-        async with self.inbox.batch_once(message_ids, consumer) as batch:
+        async with self.lock, self.inbox.batch_once(message_ids, consumer) as batch:
             yield MemoryLearningBatch(self, batch)
 
     @override
@@ -115,48 +118,44 @@ class MemoryTraceStore(TraceStore):
             for each, said in found.items()
         }
 
-    def store(self, traces: Sequence[tuple[Scope, ExecutionTrace]]) -> None:
+    def store(self, lessons: Sequence[Lesson]) -> None:
         """Add traces, but for those of workflows whose data was deleted."""
-        self.stored += [
-            (scope, trace)
-            for scope, trace in traces
-            if (scope, trace.workflow_id) not in self.deleted
-        ]
+        for lesson in lessons:
+            scope, trace = lesson.run.scope, trace_of(lesson, self.most_bytes)
+            if (scope, trace.workflow_id) not in self.deleted:
+                self.stored.append((scope, trace))
+                self.principals[scope, trace.trace_id] = lesson.run.principal
+
+    def learn(self, lessons: Sequence[Lesson]) -> None:
+        """Keep the last experience of each capability."""
+        for lesson in lessons:
+            if lesson.position is not None:
+                known = self.learned.get(lesson.capability, Learned(Experience(), State()))
+                after = replace(lesson.experience, new_base=None)
+                self.learned[lesson.capability] = replace(
+                    known, experience=after, is_stale=not lesson.is_taught
+                )
 
     @override
-    async def erase(self, scope: Scope, workflow_id: UUID) -> None:
-        self.deleted.add((scope, workflow_id))
-        self.stored = [
-            (of, trace)
-            for of, trace in self.stored
-            if (of, trace.workflow_id) != (scope, workflow_id)
-        ]
+    async def note_deletion(self, scope: Scope, workflow_id: UUID) -> None:
+        async with self.lock:
+            self.deleted.add((scope, workflow_id))
 
     @override
     async def scopes(self) -> Sequence[Scope]:
         return list(dict.fromkeys(scope for scope, _ in self.stored))
 
     @override
-    async def forget(self, scope: Scope, before: datetime, limit: int) -> int:
+    async def old(self, scope: Scope, before: datetime, limit: int) -> Sequence[UUID]:
         old = [t.workflow_id for of, t in self.stored if of == scope and executed_at(t) < before]
-        gone = set(list(dict.fromkeys(old))[:limit])
-        self.stored = [
-            (of, trace) for of, trace in self.stored if of != scope or trace.workflow_id not in gone
-        ]
-        return len(gone)
+        return list(dict.fromkeys(old))[:limit]
 
     @override
-    async def drop_months(self, retention: Retention, now: datetime) -> None:
-        gone = {month_of(executed_at(trace)) for _, trace in self.stored}
-        for scope, trace in self.stored:
-            month = month_of(executed_at(trace))
-            is_kept = executed_at(trace) >= retention.since(scope, now)
-            if is_kept or month >= month_of(now - retention.default):
-                gone.discard(month)
+    async def remove(self, scope: Scope, workflows: Collection[UUID]) -> None:
         self.stored = [
-            (scope, trace)
-            for scope, trace in self.stored
-            if month_of(executed_at(trace)) not in gone
+            (of, trace)
+            for of, trace in self.stored
+            if of != scope or trace.workflow_id not in workflows
         ]
 
 
@@ -168,11 +167,20 @@ class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
         self._store = store
 
     @override
+    async def deleted_among(
+        self, workflows: Collection[tuple[Scope, UUID]]
+    ) -> Collection[tuple[Scope, UUID]]:
+        return self._store.deleted & set(workflows)
+
+    @override
     async def experience_of(
         self, capabilities: Mapping[ScopedCapability, CapabilityIdentity]
     ) -> Mapping[ScopedCapability, Experience]:
-        known = self._store.experiences
-        return {capability: known.get(capability, Experience()) for capability in capabilities}
+        known = self._store.learned
+        return {
+            capability: known[capability].experience if capability in known else Experience()
+            for capability in capabilities
+        }
 
     @override
     async def save(self, lessons: Sequence[Lesson], calls: Mapping[UsedTool, Calls]) -> None:
@@ -183,9 +191,8 @@ class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
             if (scope, trace.trace_id) in keys:
                 raise AlreadyStored(trace.trace_id)
             keys.add((scope, trace.trace_id))
-        learned = {lesson.capability: lesson.experience for lesson in lessons}
-        self._batch.stage(lambda: self._store.store(traces))
-        self._batch.stage(lambda: self._store.experiences.update(learned))
+        self._batch.stage(lambda: self._store.store(lessons))
+        self._batch.stage(lambda: self._store.learn(lessons))
         self._batch.stage(lambda: self._store.count(calls))
 
 

@@ -1,12 +1,15 @@
 """Retention of traces in Postgres: a table for each month."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from uuid import UUID
 
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import columns, scope_columns, scope_of
 from pml_common.storage.pool import Connection, Pool, connection, transaction
 from pml_common.storage.queries import load_queries
+from pml_learner.adapters.postgres_learning import positions_of
+from pml_learner.domain.lesson import ScopedCapability
 from pml_learner.domain.retention import Retention, month_of
 
 _SQL = load_queries("pml_learner")
@@ -35,10 +38,30 @@ class PostgresMonths:
         async with connection(self._pool) as session:
             return [scope_of(row) for row in await session.fetch(_SQL["list-scopes"])]
 
-    async def forget(self, scope: Scope, before: datetime, limit: int) -> int:
+    async def old(self, scope: Scope, before: datetime, limit: int) -> Sequence[UUID]:
         async with connection(self._pool) as session:
             key = scope_columns(scope)
-            return await session.fetchval(_SQL["forget-traces"], *key, before, limit)
+            rows = await session.fetch(_SQL["list-old"], *key, before, limit)
+        return [row["workflow_id"] for row in rows]
+
+    async def remove(self, scope: Scope, workflows: Collection[UUID]) -> None:
+        async with connection(self._pool) as session:
+            key = scope_columns(scope)
+            await session.execute(_SQL["delete-traces"], *key, list(workflows))
+
+    async def unfolded_of_months(
+        self, retention: Retention, now: datetime
+    ) -> Mapping[ScopedCapability, int]:
+        found: dict[ScopedCapability, int] = {}
+        async with connection(self._pool) as session:
+            months = await session.fetch(_SQL["list-months"], now - retention.default)
+            for row in months:
+                month = row["begins"], row["ends"]
+                if await _is_old(session, retention, now, *month):
+                    positions = await session.fetch(_SQL["unfolded-of-month"], *month)
+                    for capability, position in positions_of(positions).items():
+                        found[capability] = max(position, found.get(capability, 0))
+        return found
 
     async def drop_months(self, retention: Retention, now: datetime) -> None:
         async with connection(self._pool) as session:

@@ -11,7 +11,7 @@ import asyncpg
 from pydantic import JsonValue, TypeAdapter
 from typing_extensions import override
 
-from pml_common.contracts.capability import CapabilityIdentity, Learning, Usage
+from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.learner import (
     COUNTED_TRACES,
@@ -30,17 +30,24 @@ from pml_common.storage.pool import Pool, connection, snapshot, transaction
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.recent_keys import RecentKeys
 from pml_common.storage.store_transaction import StoreBatch
+from pml_learner.adapters.postgres_learning import (
+    PostgresLearning,
+    counts_of,
+    experience_of,
+    key_of,
+)
 from pml_learner.adapters.postgres_months import PostgresMonths
 from pml_learner.adapters.postgres_usage import PostgresUsage
 from pml_learner.domain.large_results import INLINE_BYTES, trace_of
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
 from pml_learner.domain.orders import order_of
+from pml_learner.domain.outcome import stored_node_id
+from pml_learner.domain.stored_state import dumped
 from pml_learner.domain.tool_usage import Calls, UsedTool
 from pml_learner.ports import AlreadyStored, LearningBatch, TraceStore
 
 _SQL = load_queries("pml_learner")
 
-_NODE_ID_LENGTH = 256
 _TRACES_AT_ONCE = 100
 _MET = 10_000
 """The number of capabilities that are remembered to have a row."""
@@ -57,7 +64,7 @@ _LARGE_RESULTS = TypeAdapter(tuple[LargeResult, ...])
 T = TypeVar("T")
 
 
-class PostgresTraceStore(PostgresMonths, PostgresUsage, TraceStore):
+class PostgresTraceStore(PostgresMonths, PostgresUsage, PostgresLearning, TraceStore):
     """Traces and learning in Postgres."""
 
     def __init__(self, pool: Pool, most_bytes: int = INLINE_BYTES) -> None:
@@ -105,11 +112,11 @@ class PostgresTraceStore(PostgresMonths, PostgresUsage, TraceStore):
         return None if row is None else _trace(row)
 
     @override
-    async def erase(self, scope: Scope, workflow_id: UUID) -> None:
+    async def note_deletion(self, scope: Scope, workflow_id: UUID) -> None:
         key = (*scope_columns(scope), workflow_id)
         async with transaction(self._pool) as session:
             await session.execute(_SQL["await-traces"])
-            for step in ("note-deletion", "erase-traces", "erase-comments"):
+            for step in ("note-deletion", "erase-comments"):
                 await session.execute(_SQL[step], *key)
 
 
@@ -128,20 +135,30 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
         self.capabilities: Sequence[ScopedCapability] = ()
 
     @override
+    async def deleted_among(
+        self, workflows: Collection[tuple[Scope, UUID]]
+    ) -> Collection[tuple[Scope, UUID]]:
+        session = self._batch.connection
+        await session.execute(_SQL["hold-deletions"])
+        keys = [(*scope_columns(scope), workflow_id) for scope, workflow_id in workflows]
+        rows = await session.fetch(_SQL["list-deleted"], *columns(keys, 3))
+        return {(scope_of(row), row["workflow_id"]) for row in rows}
+
+    @override
     async def experience_of(
         self, capabilities: Mapping[ScopedCapability, CapabilityIdentity]
     ) -> Mapping[ScopedCapability, Experience]:
         session = self._batch.connection
-        self.capabilities = sorted(capabilities, key=_key)
+        self.capabilities = sorted(capabilities, key=key_of)
         if new := [each for each in self.capabilities if each not in self._met]:
-            rows = [(*_key(each), capabilities[each].code_hash) for each in new]
+            rows = [(*key_of(each), capabilities[each].code_hash) for each in new]
             await session.execute(_SQL["meet-capabilities"], *columns(rows, 4))
-        keys = columns([_key(each) for each in self.capabilities], 3)
+        keys = columns([key_of(each) for each in self.capabilities], 3)
         found = await session.fetch(_SQL["lock-experiences"], *keys)
         if len(found) < len(self.capabilities):  # the tables were emptied or restored meanwhile
             self._met.clear()
             raise LookupError("capabilities that had a row have none; all are met again")
-        return {(scope_of(row), row["capability_id"]): _experience(row) for row in found}
+        return {(scope_of(row), row["capability_id"]): experience_of(row) for row in found}
 
     @override
     async def save(self, lessons: Sequence[Lesson], calls: Mapping[UsedTool, Calls]) -> None:
@@ -154,8 +171,13 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
         if self._calls:
             rows = [_call_columns(used, made) for used, made in self._calls.items()]
             await self._batch.connection.execute(_SQL["count-calls"], *columns(rows, 8))
-        learned = {lesson.capability: lesson.experience for lesson in self._lessons}
-        experiences = [(*_key(each), *_experience_columns(learned[each])) for each in learned]
+        last_lessons = {
+            lesson.capability: lesson for lesson in self._lessons if lesson.position is not None
+        }
+        experiences = [
+            (*key_of(each), *_experience_columns(last.experience, is_stale=not last.is_taught))
+            for each, last in last_lessons.items()
+        ]
         for start in range(0, len(self._lessons), _TRACES_AT_ONCE):
             end = start + _TRACES_AT_ONCE
             last = end >= len(self._lessons)
@@ -163,8 +185,8 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
             traces = [trace_of(lesson, self._most_bytes) for lesson in some]
             await self._batch.connection.execute(
                 _SQL["save-lessons"],
-                *columns([_columns(*each) for each in zip(some, traces, strict=True)], 23),
-                *columns(experiences if last else (), 8),
+                *columns([_columns(*each) for each in zip(some, traces, strict=True)], 25),
+                *columns(experiences if last else (), 13),
                 *columns(self._batch.take() if last else (), 2),
                 consumer,
                 [_dump_large(trace) for trace in traces],
@@ -178,25 +200,10 @@ class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
             raise AlreadyStored(trace_id)
 
 
-def _key(capability: ScopedCapability) -> tuple[str, str, UUID]:
-    scope, capability_id = capability
-    return (*scope_columns(scope), capability_id)
-
-
-def _experience(row: asyncpg.Record) -> Experience:
-    usage = Usage(
-        count=row["run_count"],
-        success_count=row["success_count"],
-        success_streak=row["success_streak"],
-        mean_duration_ms=row["mean_duration_ms"],
-    )
-    return Experience(usage, Learning.model_validate_json(row["learning"]))
-
-
-def _experience_columns(experience: Experience) -> tuple[object, ...]:
-    usage, learning = experience.usage, experience.learning.model_dump_json()
-    runs = usage.count, usage.success_count, usage.success_streak
-    return *runs, usage.mean_duration_ms, learning
+def _experience_columns(known: Experience, *, is_stale: bool) -> tuple[object, ...]:
+    base = None if known.new_base is None else dumped(known.new_base)
+    versions = known.rule_version, known.base_position
+    return known.position, *counts_of(known), dumped(known.state), *versions, base, is_stale
 
 
 def _columns(lesson: Lesson, trace: ExecutionTrace) -> tuple[object, ...]:
@@ -215,7 +222,9 @@ def _columns(lesson: Lesson, trace: ExecutionTrace) -> tuple[object, ...]:
         None if trace.error is None else _dump(_ERROR, trace.error),
         None if trace.error is None else storable(trace.error.message),
         storable(run.principal),
-        json.dumps([_indexable(node_id) for node_id in trace.executed_path], ensure_ascii=False),
+        json.dumps(
+            [stored_node_id(node_id) for node_id in trace.executed_path], ensure_ascii=False
+        ),
         _dump(_DECISIONS, trace.decisions),
         _dump(_TASK_RESULTS, trace.task_results),
         trace.priority,
@@ -224,6 +233,8 @@ def _columns(lesson: Lesson, trace: ExecutionTrace) -> tuple[object, ...]:
         None if trace.node_id is None else storable(trace.node_id),
         None if trace.name is None else storable(trace.name),
         trace.discovery_id,
+        trace.fault,
+        trace.position,
     )
 
 
@@ -234,11 +245,6 @@ def _call_columns(used: UsedTool, made: Calls) -> tuple[object, ...]:
 
 def _times(made: Calls) -> tuple[float, float]:
     return made.duration_ms, made.last_at
-
-
-def _indexable(node_id: str) -> str:
-    """Shorten a node id for an index entry: programs choose the ids of dynamic calls."""
-    return storable(node_id)[:_NODE_ID_LENGTH]
 
 
 def _dump(adapter: TypeAdapter[T], value: T) -> str:
@@ -270,4 +276,6 @@ def _trace(row: asyncpg.Record) -> ExecutionTrace:
         name=row["name"],
         discovery_id=row["discovery_id"],
         large_results=_LARGE_RESULTS.validate_json(row["large_results"] or "[]"),
+        fault=row["fault"],
+        position=row["position"],
     )

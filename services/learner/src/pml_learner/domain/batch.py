@@ -7,6 +7,7 @@ from pml_common.contracts.base import Event
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.executor import RunFinished
 from pml_learner.domain.edge_messages import edge_messages
+from pml_learner.domain.fault import faults_of
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability, learn
 from pml_learner.domain.nested_runs import own_runs
 from pml_learner.domain.temporal_difference import TdRule
@@ -34,9 +35,11 @@ def lessons_of(
     known = dict(before)
     lessons: dict[UUID, list[Lesson]] = {run.event_id: [] for run in runs}
     for run in runs:
+        faults = faults_of(run)
         for own_run, call in own_runs(run):
             capability = own_run.scope, own_run.capability.capability_id
-            lesson = learn(known[capability], own_run, rule, call)
+            fault = faults.get(own_run.trace_id)
+            lesson = learn(known[capability], own_run, rule, call, fault)
             lessons[run.event_id].append(lesson)
             known[capability] = lesson.experience
     return lessons
@@ -44,7 +47,8 @@ def lessons_of(
 
 def messages_of(lessons: Mapping[UUID, Sequence[Lesson]]) -> Mapping[UUID, Sequence[Event]]:
     """Messages to publish, each once for a capability and under the last run that it follows from:
-    the newest learning, and the relations that the whole runs show. Dry runs have none."""
+    the newest learning, and the relations that the whole runs show. Dry runs have none; where a
+    capability is to be rebuilt, its learning follows from that."""
     taught = {
         cause: [lesson for lesson in of_run if not lesson.run.dry_run]
         for cause, of_run in lessons.items()
@@ -54,7 +58,8 @@ def messages_of(lessons: Mapping[UUID, Sequence[Lesson]]) -> Mapping[UUID, Seque
     }
     messages: dict[UUID, list[Event]] = {cause: [] for cause in lessons}
     for cause, lesson in newest.values():
-        messages[cause].append(lesson.updated)
+        if lesson.is_taught:
+            messages[cause].append(lesson.updated)
     whole_runs = [lesson.run for of_run in taught.values() for lesson in of_run[:1]]
     for cause, observed in edge_messages(whole_runs):
         messages[cause].append(observed)

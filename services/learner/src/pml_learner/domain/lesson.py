@@ -1,16 +1,18 @@
 """Learning from one run."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from pml_common.contracts import ids
 from pml_common.contracts.capability import Learning, Usage
+from pml_common.contracts.error import Fault
 from pml_common.contracts.executor import NestedRun, RunFinished
 from pml_common.contracts.learner import ExecutionTrace, LearningUpdated
 from pml_common.contracts.scope import Scope
-from pml_learner.domain import temporal_difference
+from pml_learner.domain.outcome import outcome_of
 from pml_learner.domain.priority import priority
-from pml_learner.domain.temporal_difference import TdRule, path_stats
+from pml_learner.domain.state import State, fold, learning_of, path_stats, usage_of
+from pml_learner.domain.temporal_difference import TdRule
 
 ScopedCapability = tuple[Scope, UUID]
 """A capability's scope and id."""
@@ -18,53 +20,61 @@ ScopedCapability = tuple[Scope, UUID]
 
 @dataclass(frozen=True)
 class Experience:
-    """Everything learned from a capability's runs so far."""
+    """Everything learned from a capability's runs so far, by the rules of `rule_version`.
 
-    usage: Usage = field(default_factory=Usage)
-    learning: Learning = field(default_factory=Learning)
+    `position` is that of its last trace, `base_position` that of the last one whose lesson cannot
+    be recomputed. `rebuilds` is the number of rebuilds that changed what was learned. `new_base` is
+    a base to be stored: what was learned before there were positions.
+    """
+
+    state: State = field(default_factory=State)
+    position: int = 0
+    base_position: int = 0
+    rule_version: int = 0
+    rebuilds: int = 0
+    new_base: State | None = None
+
+    def is_current(self, rule: TdRule) -> bool:
+        """Whether the state has the lessons of all traces, by this rule alone. What a base has
+        stays as it was learned."""
+        is_ours = self.rule_version == rule.version or self.position == self.base_position
+        return is_ours and self.state.counts.runs == self.position
 
     @property
     def revision(self) -> int:
-        """Number of runs learned from."""
-        return self.usage.count
+        """A number that grows with every change."""
+        return self.position + self.rebuilds
+
+    @property
+    def usage(self) -> Usage:
+        """The counts as they are published."""
+        return usage_of(self.state)
+
+    @property
+    def learning(self) -> Learning:
+        """The learned statistics as they are published."""
+        return learning_of(self.state)
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One run, its priority, and the experience including it; `call` is the capability call that
-    started it, if it ran inside another run."""
+    """One run, the fault if it failed, its priority, and the experience including it; `call` is the
+    capability call that started it, if it ran inside another run. `position` is that of its trace;
+    None where nothing is learned. `is_taught`: the experience has its lesson; otherwise a rebuild
+    will teach it."""
 
     run: RunFinished
     priority: float
     experience: Experience
     call: NestedRun | None = None
+    fault: Fault | None = None
+    position: int | None = None
+    is_taught: bool = False
 
     @property
     def trace(self) -> ExecutionTrace:
         """The trace to store."""
-        run, call = self.run, self.call
-        return ExecutionTrace(
-            trace_id=run.trace_id,
-            parent_trace_id=call.parent_trace_id if call else None,
-            node_id=call.node_id if call else None,
-            name=call.name if call else None,
-            capability_id=run.capability.capability_id,
-            workflow_id=run.workflow_id,
-            intent=run.intent,
-            executed_at=run.started_at,
-            success=run.success,
-            duration_ms=run.duration_ms,
-            result=run.result,
-            error=run.error,
-            executed_path=run.executed_path,
-            decisions=run.decisions,
-            task_results=tuple(
-                task for task in run.task_results if task.parent_trace_id in (None, run.trace_id)
-            ),
-            priority=self.priority,
-            dry_run=run.dry_run,
-            discovery_id=run.discovery_id if call is None else None,
-        )
+        return trace_of(self.run, self.call, self.fault, self.priority, self.position)
 
     @property
     def capability(self) -> ScopedCapability:
@@ -88,40 +98,71 @@ class Lesson:
         )
 
 
-def untaught(before: Experience, run: RunFinished, call: NestedRun | None = None) -> Lesson:
+def trace_of(
+    run: RunFinished,
+    call: NestedRun | None,
+    fault: Fault | None,
+    surprise: float = 0.0,
+    position: int | None = None,
+) -> ExecutionTrace:
+    """Return the trace of a run, with `surprise` as its priority."""
+    return ExecutionTrace(
+        trace_id=run.trace_id,
+        parent_trace_id=call.parent_trace_id if call else None,
+        node_id=call.node_id if call else None,
+        name=call.name if call else None,
+        capability_id=run.capability.capability_id,
+        workflow_id=run.workflow_id,
+        intent=run.intent,
+        executed_at=run.started_at,
+        success=run.success,
+        duration_ms=run.duration_ms,
+        result=run.result,
+        error=run.error,
+        executed_path=run.executed_path,
+        decisions=run.decisions,
+        task_results=tuple(
+            task for task in run.task_results if task.parent_trace_id in (None, run.trace_id)
+        ),
+        priority=surprise,
+        dry_run=run.dry_run,
+        discovery_id=run.discovery_id if call is None else None,
+        fault=fault,
+        position=position,
+    )
+
+
+def untaught(
+    before: Experience, run: RunFinished, call: NestedRun | None = None, fault: Fault | None = None
+) -> Lesson:
     """Return the lesson of a run whose trace is stored, and from which nothing is learned."""
-    return Lesson(run=run, priority=0.0, experience=before, call=call)
+    return Lesson(run=run, priority=0.0, experience=before, call=call, fault=fault)
 
 
 def learn(
-    before: Experience, run: RunFinished, rule: TdRule, call: NestedRun | None = None
+    before: Experience,
+    run: RunFinished,
+    rule: TdRule,
+    call: NestedRun | None = None,
+    fault: Fault | None = None,
 ) -> Lesson:
     """Learn from one run without its nested runs; nothing from a dry run (mocked results)."""
     if run.dry_run:
-        return untaught(before, run, call)
-    duration_ms = max(0.0, run.duration_ms)  # negative after a clock was set back
-    known = path_stats(before.learning, run.executed_path)
-    learning = temporal_difference.update(
-        before.learning,
-        run.executed_path,
-        run.decisions,
-        success=run.success,
-        duration_ms=duration_ms,
-        rule=rule,
-    )
+        return untaught(before, run, call, fault)
+    outcome = outcome_of(trace_of(run, call, fault), run.principal)
+    known = path_stats(before.state, outcome.path)
+    position, is_current = before.position + 1, before.is_current(rule)
+    after = replace(before, position=position)
+    if is_current:
+        taught = fold(before.state, outcome, rule)
+        after = replace(after, state=taught, rule_version=rule.version)
+    surprise = priority(known, success=run.success, duration_ms=outcome.duration_ms)
     return Lesson(
         run=run,
-        priority=priority(known, success=run.success, duration_ms=duration_ms),
-        experience=Experience(_with_run(before.usage, run.success, duration_ms), learning),
+        priority=0.0 if fault in ("caller", "environment") else surprise,
+        experience=after,
         call=call,
-    )
-
-
-def _with_run(usage: Usage, success: bool, duration_ms: float) -> Usage:
-    count = usage.count + 1
-    return Usage(
-        count=count,
-        success_count=usage.success_count + int(success),
-        success_streak=usage.success_streak + 1 if success else 0,
-        mean_duration_ms=usage.mean_duration_ms + (duration_ms - usage.mean_duration_ms) / count,
+        fault=fault,
+        position=position,
+        is_taught=is_current,
     )

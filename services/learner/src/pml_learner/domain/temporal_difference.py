@@ -1,118 +1,107 @@
-"""Temporal-difference learning of a capability's paths and decisions.
+"""Temporal-difference learning: the rule, the estimate that principals share, and its interval.
 
-V ← V + alpha * (actual - V), with actual 1 for a run that succeeded and 0 for one that failed.
+V ← V + alpha * (actual - V), with actual 1 for a success and 0 for a failure; the first actual is
+the first V. Each principal has a V of its own, and the estimate is their mean, weighed by how much
+they may say: Σ over hours of min(outcomes in the hour, HOURLY), at most MOST.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import sqrt
+from typing import Final, NamedTuple
 
-from pml_common.contracts.capability import DecisionStats, Learning, OutcomeStats, PathStats
-from pml_common.contracts.trace import BranchDecision
+HOURLY: Final = 5
+"""The weight that a principal can gain in an hour."""
+MOST: Final = 20
+"""The largest weight of a principal."""
+KEPT: Final = 8
+"""The principals with a V of their own; later ones share the one with the index KEPT."""
+EARLIER: Final = KEPT + 1
+"""Index of the V from before principals were told apart; each weight gained takes from its own."""
 
-Path = tuple[str, ...]
+ALPHA: Final = 0.1
+"""The learning rate."""
+MEMORY: Final = 19.0
+"""The number of outcomes whose plain mean varies as V does: (2 - ALPHA) / ALPHA."""
 
-DOMINANT_FROM = 3
-"""Runs that a path needs before it can be dominant."""
-
-MAX_PATHS = 100
-MAX_PATH_NODES = 20_000
-"""Bounds of a capability's stored paths, which every update carries: their number, and their nodes
-in all. Loops over data create ever more paths; the paths of fewest runs are dropped, the oldest
-first."""
+_Z: Final = 1.959963984540054
+"""Two-sided 95 %."""
 
 
 @dataclass(frozen=True)
 class TdRule:
-    """`alpha` is the learning rate, `prior` the success rate before the first outcome."""
+    """`alpha` is the learning rate. Everything learned is learned by the same `version`: a change
+    of the rules is a new one."""
 
-    alpha: float = 0.1
-    prior: float = 0.5
+    alpha: float = ALPHA
+    version: int = 1
 
     def step(self, value: float, actual: float, times: int = 1) -> float:
         """Update `value` towards `actual`, once or `times` in a row."""
         return actual + (1.0 - self.alpha) ** times * (value - actual)
 
 
-def path_stats(learning: Learning, path: Path) -> PathStats | None:
-    """Return the statistics of exactly this path."""
-    return next((known for known in learning.paths if known.path == path), None)
+class Voice(NamedTuple):
+    """The V of a principal, by its index, and its weight; `in_hour` outcomes came in `hour`, the
+    last one, in hours of Unix time."""
+
+    who: int
+    value: float
+    weight: int = 1
+    hour: int = 0
+    in_hour: int = 1
 
 
-def update(
-    learning: Learning,
-    path: Path,
-    decisions: Sequence[BranchDecision],
-    *,
-    success: bool,
-    duration_ms: float,
-    rule: TdRule,
-) -> Learning:
-    """Learn from one run that took `path`; `duration_ms` ≥ 0."""
-    paths = _with_path(learning.paths, path, success, duration_ms, rule)
-    return Learning(
-        paths=paths,
-        dominant_path=dominant_path(paths),
-        decision_stats=_with_decisions(learning.decision_stats, decisions, success, rule),
-    )
+class Estimate(NamedTuple):
+    """A success rate learned from as many outcomes as were `seen`."""
+
+    seen: int = 0
+    voices: tuple[Voice, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """The success rate; 0 before the first outcome."""
+        weight = sum(voice.weight for voice in self.voices)
+        total = sum(voice.weight * voice.value for voice in self.voices)
+        return min(1.0, max(0.0, total / weight)) if weight else 0.0
+
+    def interval(self) -> tuple[float, float]:
+        """Return the bounds between which the rate lies with 95 % confidence (Wilson), for as many
+        outcomes as V remembers; (0, 1) before the first."""
+        outcomes = min(float(self.seen), MEMORY)
+        if not outcomes:
+            return 0.0, 1.0
+        spread = _Z * _Z / outcomes
+        middle = (self.value + spread / 2) / (1 + spread)
+        half = sqrt(self.value * (1 - self.value) * spread + spread * spread / 4) / (1 + spread)
+        return max(0.0, min(self.value, middle - half)), min(1.0, max(self.value, middle + half))
+
+    def observed(
+        self, who: int, hour: int, actuals: Iterable[tuple[bool, int]], rule: TdRule
+    ) -> "Estimate":
+        """Learn from what one run of a principal showed: successes and failures, each so many times
+        in a row, at least one. They weigh as one."""
+        known = next((voice for voice in self.voices if voice.who == who), None)
+        value, count = None if known is None else known.value, self.seen
+        for success, times in actuals:
+            actual = float(success)
+            value = actual if value is None else rule.step(value, actual, times)
+            count += times
+        heard = _heard(known, who, hour)._replace(value=value or 0.0)
+        grown = heard.weight - (known.weight if known else 0)
+        others = (_faded(voice, grown) for voice in self.voices if voice.who != who)
+        kept = [voice for voice in others if voice.weight > 0]
+        return Estimate(count, tuple(sorted([*kept, heard])))
 
 
-def dominant_path(paths: Sequence[PathStats]) -> Path:
-    """Return the path of highest success rate * runs, of those run often enough; else the first."""
-    tried = [known for known in paths if known.count >= DOMINANT_FROM]
-    if tried:
-        return max(tried, key=lambda known: known.success_rate * known.count).path
-    return paths[0].path if paths else ()
+def _heard(known: Voice | None, who: int, hour: int) -> Voice:
+    """Count an outcome in an hour; one of an earlier hour counts in the last."""
+    if known is None:
+        return Voice(who, 0.0, hour=hour)
+    in_hour = 1 if hour > known.hour else known.in_hour + 1
+    weight = min(MOST, known.weight + (1 if in_hour <= HOURLY else 0))
+    return known._replace(weight=weight, hour=max(hour, known.hour), in_hour=in_hour)
 
 
-def _with_path(
-    paths: Sequence[PathStats], path: Path, success: bool, duration_ms: float, rule: TdRule
-) -> tuple[PathStats, ...]:
-    fresh = PathStats(path=path, count=0, success_rate=rule.prior, mean_duration_ms=duration_ms)
-    known = any(candidate.path == path for candidate in paths)
-    return _bounded(
-        [
-            _updated(candidate, success, duration_ms, rule) if candidate.path == path else candidate
-            for candidate in (*paths, *(() if known else (fresh,)))
-        ],
-        path,
-    )
-
-
-def _bounded(paths: Sequence[PathStats], newest: Path) -> tuple[PathStats, ...]:
-    """Drop paths over the bounds; `newest` is never dropped."""
-    kept = list(paths)
-    nodes = sum(len(each.path) for each in kept)
-    while len(kept) > 1 and (len(kept) > MAX_PATHS or nodes > MAX_PATH_NODES):
-        others = (each for each in kept if each.path != newest)
-        forgotten = min(others, key=lambda each: each.count)
-        kept.remove(forgotten)
-        nodes -= len(forgotten.path)
-    return tuple(kept)
-
-
-def _updated(known: PathStats, success: bool, duration_ms: float, rule: TdRule) -> PathStats:
-    return PathStats(
-        path=known.path,
-        count=known.count + 1,
-        success_rate=rule.step(known.success_rate, float(success)),
-        mean_duration_ms=rule.step(known.mean_duration_ms, duration_ms),
-    )
-
-
-def _with_decisions(
-    known: Sequence[DecisionStats],
-    decisions: Sequence[BranchDecision],
-    success: bool,
-    rule: TdRule,
-) -> tuple[DecisionStats, ...]:
-    outcomes = {stats.node_id: dict(stats.outcomes) for stats in known}
-    for decision in decisions:
-        of_node = outcomes.setdefault(decision.node_id, {})
-        before = of_node.get(decision.outcome, OutcomeStats(count=0, success_rate=rule.prior))
-        of_node[decision.outcome] = OutcomeStats(
-            count=before.count + decision.times,
-            success_rate=rule.step(before.success_rate, float(success), decision.times),
-        )
-    return tuple(
-        DecisionStats(node_id=node_id, outcomes=of_node) for node_id, of_node in outcomes.items()
-    )
+def _faded(voice: Voice, grown: int) -> Voice:
+    return voice._replace(weight=voice.weight - grown) if voice.who == EARLIER else voice

@@ -6,6 +6,7 @@ from pml_common.bus.port import Handled
 from pml_common.contracts import catalog
 from pml_common.contracts.direct_call import CallEnded
 from pml_learner.domain.batch import capabilities_of, times_of
+from pml_learner.domain.fault import faults_of
 from pml_learner.domain.lesson import untaught
 from pml_learner.domain.tool_usage import calls_of
 from pml_learner.ports import TraceStore
@@ -20,5 +21,9 @@ async def on_calls_ended(calls: Sequence[CallEnded], traces: TraceStore) -> Hand
         new = [call.run for call in calls if call.event_id not in batch.replayed]
         before = await batch.experience_of(capabilities_of(new))
         known = ((before[run.scope, run.capability.capability_id], run) for run in new)
-        await batch.save([untaught(experience, run) for experience, run in known], calls_of(new))
+        lessons = [
+            untaught(experience, run, fault=faults_of(run).get(run.trace_id))
+            for experience, run in known
+        ]
+        await batch.save(lessons, calls_of(new))
         return Handled(batch.conclude({call.event_id: () for call in calls}))

@@ -19,15 +19,17 @@ async def on_runs_finished(
 ) -> Handled:
     """Learn from runs and the capabilities they called, count their calls, and tell which intents
     they served; a redelivered run publishes the same messages, teaches nothing and counts for
-    nothing."""
+    nothing. One whose data was deleted teaches nothing, and shows nothing."""
     await traces.make_room(times_of(runs))
     async with traces.batch([run.event_id for run in runs], _CONSUMER) as batch:
         new = [run for run in runs if run.event_id not in batch.replayed]
-        before = await batch.experience_of(capabilities_of(new))
-        lessons = lessons_of(before, new, rule)
+        deleted = await batch.deleted_among({(run.scope, run.workflow_id) for run in new})
+        kept = [run for run in new if (run.scope, run.workflow_id) not in deleted]
+        before = await batch.experience_of(capabilities_of(kept))
+        lessons = lessons_of(before, kept, rule)
         taught = [lesson for of_run in lessons.values() for lesson in of_run]
         await batch.save(taught, calls_of(new))
-        used = uses_observed(new)
+        used = uses_observed(kept)
         facts = {
             cause: [*messages, *([used[cause]] if cause in used else [])]
             for cause, messages in messages_of(lessons).items()

@@ -7,7 +7,7 @@ SELECT
     id, capability_id, workflow_id, intent_text,
     (extract(epoch FROM executed_at) * 1000)::double precision AS executed_at_ms,
     success, duration_ms, result, error, executed_path, decisions, task_results, priority,
-    parent_trace_id, dry_run, node_id, name, discovery_id, large_results
+    parent_trace_id, dry_run, node_id, name, discovery_id, large_results, fault, position
 FROM execution_trace
 WHERE org = $1 AND project = $2
     AND ($3::uuid IS NULL OR capability_id = $3)
@@ -33,7 +33,7 @@ SELECT
     id, capability_id, workflow_id, intent_text,
     (extract(epoch FROM executed_at) * 1000)::double precision AS executed_at_ms,
     success, duration_ms, result, error, executed_path, decisions, task_results, priority,
-    parent_trace_id, dry_run, node_id, name, discovery_id, large_results
+    parent_trace_id, dry_run, node_id, name, discovery_id, large_results, fault, position
 FROM execution_trace
 WHERE org = $1 AND project = $2
     AND ($3::uuid IS NULL OR capability_id = $3)
@@ -67,7 +67,7 @@ SELECT
     id, capability_id, workflow_id, intent_text,
     (extract(epoch FROM executed_at) * 1000)::double precision AS executed_at_ms,
     success, duration_ms, result, error, executed_path, decisions, task_results, priority,
-    parent_trace_id, dry_run, node_id, name, discovery_id, large_results
+    parent_trace_id, dry_run, node_id, name, discovery_id, large_results, fault, position
 FROM execution_trace
 WHERE org = $1 AND project = $2 AND id = $3
 

@@ -38,21 +38,35 @@ SET LOCAL lock_timeout = '500ms'
 -- name: hold-months
 LOCK TABLE ONLY execution_trace IN ACCESS EXCLUSIVE MODE
 
--- name: forget-traces
--- A workflow's traces go together, since they refer to each other.
-WITH old AS (
-    SELECT DISTINCT workflow_id
-    FROM (
-        SELECT workflow_id
-        FROM execution_trace
-        WHERE org = $1 AND project = $2 AND executed_at < $3
-        ORDER BY executed_at
-        LIMIT $4
-    ) AS found
-), deleted AS (
-    DELETE FROM execution_trace
-    USING old
-    WHERE execution_trace.org = $1 AND execution_trace.project = $2
-        AND execution_trace.workflow_id = old.workflow_id
-)
-SELECT count(*)::integer FROM old
+-- name: list-old
+-- The workflows of the oldest traces: a workflow's traces go together, since they refer to each
+-- other.
+SELECT DISTINCT workflow_id
+FROM (
+    SELECT workflow_id
+    FROM execution_trace
+    WHERE org = $1 AND project = $2 AND executed_at < $3
+    ORDER BY executed_at
+    LIMIT $4
+) AS found
+
+-- name: delete-traces
+DELETE FROM execution_trace
+WHERE org = $1 AND project = $2 AND workflow_id = ANY ($3::uuid[])
+
+-- name: unfolded-of-workflows
+-- The last position of each capability's traces that is not in its base.
+SELECT trace.org, trace.project, trace.capability_id, max(trace.position) AS position
+FROM execution_trace AS trace
+JOIN learning USING (org, project, capability_id)
+WHERE trace.org = $1 AND trace.project = $2 AND trace.workflow_id = ANY ($3::uuid[])
+    AND trace.position > learning.base_position
+GROUP BY trace.org, trace.project, trace.capability_id
+
+-- name: unfolded-of-month
+SELECT trace.org, trace.project, trace.capability_id, max(trace.position) AS position
+FROM execution_trace AS trace
+JOIN learning USING (org, project, capability_id)
+WHERE trace.executed_at >= $1 AND trace.executed_at < $2
+    AND trace.position > learning.base_position
+GROUP BY trace.org, trace.project, trace.capability_id

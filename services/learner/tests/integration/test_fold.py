@@ -1,0 +1,311 @@
+"""Values as a fold over stored traces, in every trace store: live learning, rebuilds, bases."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.error import Fault, WorkflowError
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.learner import LearningUpdated, ListTraces
+from pml_learner.adapters.memory_traces import MemoryTraceStore
+from pml_learner.application.relearning import (
+    delete_workflow,
+    fold_away,
+    publish_rebuilt,
+    rebuild_step,
+    relearn_stale,
+)
+from pml_learner.domain.batch import capabilities_of
+from pml_learner.domain.lesson import Experience
+from pml_learner.domain.state import usage_of
+from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
+from pml_learner.ports import TraceStore
+from services.learner.tests.support.builders import (
+    CREATE,
+    READ,
+    SCOPE,
+    STARTED_AT,
+    finished_run,
+    tool_call,
+)
+from services.learner.tests.support.reference import Expected, expected
+
+RULE, NEXT_RULE = TdRule(), TdRule(alpha=0.5, version=2)
+HOUR_MS = 3_600_000.0
+CAPABILITY = SCOPE, finished_run().capability.capability_id
+
+
+def _run(number: int, *, success: bool, fault: Fault | None = None, who: int = 0) -> RunFinished:
+    """Build a run of the one capability; `number` decides its path, times and calls."""
+    error = WorkflowError(kind="user_error", message="no", fault=fault)
+    run = finished_run(
+        READ if number % 3 else CREATE,
+        success=success,
+        duration_ms=float(number),
+        started_at=STARTED_AT + number % 7 * HOUR_MS / 3 + number / 8,
+        decisions=[("d1", str(number % 3 > 0))] * (1 + number % 2),
+        calls=[tool_call("fs:read", 0, number / 4)],
+    )
+    return run.model_copy(update={"principal": f"agent-{who}", "error": None if success else error})
+
+
+def _runs(count: int) -> list[RunFinished]:
+    faults: tuple[Fault | None, ...] = (None, "caller", None, "environment")
+    return [
+        _run(number, success=number % 4 > 0, fault=faults[number // 4 % 4], who=number % 11)
+        for number in range(count)
+    ]
+
+
+async def _learned(store: TraceStore) -> Experience:
+    async with store.batch([uuid4()], "another") as batch:
+        (known,) = (await batch.experience_of(capabilities_of([finished_run()]))).values()
+        return known
+
+
+async def _rebuild(store: TraceStore, rule: TdRule = RULE, limit: int = 7) -> tuple[int, int]:
+    """Rebuild the one capability; return the numbers of steps and of traces that were missing."""
+    steps = 0
+    while True:
+        steps += 1
+        stepped = await rebuild_step(store, CAPABILITY, rule, limit)
+        assert stepped is not None
+        if stepped[0].is_done:
+            return steps, stepped[0].missing
+
+
+async def _stored(store: TraceStore) -> list[tuple[int, UUID]]:
+    page = await store.traces(ListTraces(scope=SCOPE, limit=200))
+    return sorted((each.position or 0, each.trace_id) for each in page.traces)
+
+
+async def test_traces_have_positions_without_gaps_and_faults(trace_store: TraceStore) -> None:
+    runs = _runs(12)
+    for batch in (runs[:5], runs[5:6], runs[6:]):
+        await on_runs_finished([*batch, finished_run(dry_run=True)], trace_store, RULE)
+    page = await trace_store.traces(ListTraces(scope=SCOPE, limit=50))
+    told = {each.trace_id: (each.position, each.fault) for each in page.traces if not each.dry_run}
+    assert [told[run.trace_id][0] for run in runs] == list(range(1, 13))
+    assert [told[run.trace_id][1] for run in runs if not run.success] == [
+        "capability",
+        "caller",
+        "capability",
+    ]
+    assert {each.position for each in page.traces if each.dry_run} == {None}
+
+
+async def test_a_rebuild_gives_what_live_learning_gave(trace_store: TraceStore) -> None:
+    await on_runs_finished(_runs(40), trace_store, RULE)
+    before = await _learned(trace_store)
+    assert await _rebuild(trace_store) == (6, 0)
+    assert await _learned(trace_store) == before
+    assert await _rebuild(trace_store, limit=100) == (1, 0)
+
+
+async def test_live_learning_goes_on_between_the_steps_of_a_rebuild(
+    trace_store: TraceStore,
+) -> None:
+    runs = _runs(40)
+    await on_runs_finished(runs[:30], trace_store, RULE)
+    first = await rebuild_step(trace_store, CAPABILITY, RULE, 7)
+    assert first is not None
+    assert not first[0].is_done
+    await on_runs_finished(runs[30:], trace_store, RULE)
+    await _rebuild(trace_store)
+    alone = MemoryTraceStore()
+    await on_runs_finished(runs, alone, RULE)
+    assert (await _learned(trace_store)).state == (await _learned(alone)).state
+
+
+async def test_runs_and_rebuilds_at_once_lose_nothing(trace_store: TraceStore) -> None:
+    runs = _runs(30)
+    await asyncio.gather(
+        *(
+            on_runs_finished(runs[start : start + 3], trace_store, RULE)
+            for start in range(0, 30, 3)
+        ),
+        *(_try_step(trace_store) for _ in range(6)),
+    )
+    live = await _learned(trace_store)
+    assert (live.usage.count, live.position) == (30, 30)
+    await _rebuild(trace_store)
+    assert (await _learned(trace_store)).state == live.state
+
+
+async def _try_step(store: TraceStore) -> None:
+    await rebuild_step(store, CAPABILITY, RULE, 5)
+
+
+async def test_what_other_rules_taught_is_rebuilt_before_anything_is_learned_by_new_ones(
+    trace_store: TraceStore,
+) -> None:
+    runs, bus = _runs(20), MemoryBus()
+    await on_runs_finished(runs[:12], trace_store, RULE)
+    old = await _learned(trace_store)
+    handled = await on_runs_finished(runs[12:], trace_store, NEXT_RULE)
+    waiting = await _learned(trace_store)
+    assert (waiting.state, waiting.position) == (old.state, 20)  # stored, and not mixed
+    assert not any(_updates(list(facts)) for facts in handled.facts.values())
+    assert await trace_store.stale(RULE.version, 9) == [CAPABILITY]
+    await relearn_stale(bus, trace_store, NEXT_RULE)
+    alone = MemoryTraceStore()
+    await on_runs_finished(runs, alone, NEXT_RULE)
+    learned = await _learned(trace_store)
+    assert (learned.state, learned.rule_version) == ((await _learned(alone)).state, 2)
+    (updated,) = _updates([each.message for each in await bus.history(SCOPE, str(CAPABILITY[1]))])
+    assert (updated.revision, updated.usage) == (learned.revision, learned.usage)
+    assert (updated.trace_id, learned.revision) == (runs[-1].trace_id, 21)
+    assert await trace_store.stale(NEXT_RULE.version, 9) == []
+    await relearn_stale(bus, trace_store, NEXT_RULE)
+    await publish_rebuilt(bus, trace_store, CAPABILITY, NEXT_RULE)
+    assert len(await bus.history(SCOPE, str(CAPABILITY[1]))) == 1
+    late = finished_run()
+    (message,) = _updates(
+        list((await on_runs_finished([late], trace_store, NEXT_RULE)).facts[late.event_id])
+    )
+    assert message.revision == 22
+
+
+def _updates(messages: Sequence[object]) -> list[LearningUpdated]:
+    return [each for each in messages if isinstance(each, LearningUpdated)]
+
+
+async def test_an_older_learner_stores_traces_and_leaves_the_newer_rules_alone(
+    trace_store: TraceStore,
+) -> None:
+    await on_runs_finished(_runs(4), trace_store, NEXT_RULE)
+    newer = await _learned(trace_store)
+    await on_runs_finished([finished_run()], trace_store, RULE)
+    assert (await _learned(trace_store)).state == newer.state
+    assert await trace_store.stale(RULE.version, 9) == []
+    await relearn_stale(MemoryBus(), trace_store, NEXT_RULE)
+    assert (await _learned(trace_store)).state.counts.runs == 5
+
+
+async def test_traces_in_a_base_may_go_and_what_they_taught_stays(trace_store: TraceStore) -> None:
+    runs = _runs(30)
+    await on_runs_finished(runs, trace_store, RULE)
+    live = await _learned(trace_store)
+    for _ in range(2):
+        await fold_away(trace_store, CAPABILITY, 20, RULE, limit=6)
+    assert (await _learned(trace_store)).base_position == 20
+    await trace_store.remove(SCOPE, [run.workflow_id for run in runs[:20]])
+    assert [position for position, _ in await _stored(trace_store)] == list(range(21, 31))
+    assert await _rebuild(trace_store) == (2, 0)
+    assert (await _learned(trace_store)).state == live.state
+    await fold_away(trace_store, CAPABILITY, 10, RULE)
+    await fold_away(trace_store, CAPABILITY, 30, RULE)
+    await trace_store.remove(SCOPE, [run.workflow_id for run in runs])
+    assert await _rebuild(trace_store, NEXT_RULE) == (1, 0)  # by other rules: a base stays
+    again = await _learned(trace_store)
+    assert (again.state, again.base_position) == (live.state, 30)
+
+
+async def test_a_deleted_workflow_stays_in_what_was_learned_and_one_deleted_before_never_enters(
+    trace_store: TraceStore,
+) -> None:
+    runs = _runs(9)
+    await on_runs_finished(runs[:8], trace_store, RULE)
+    live = await _learned(trace_store)
+    await delete_workflow(trace_store, SCOPE, runs[4].workflow_id, RULE)
+    await delete_workflow(trace_store, SCOPE, runs[8].workflow_id, RULE)
+    await on_runs_finished(runs[8:], trace_store, RULE)
+    assert (await _learned(trace_store)).base_position == 5
+    assert await _rebuild(trace_store) == (1, 0)
+    assert (await _learned(trace_store)).state == live.state
+
+
+async def test_lost_traces_leave_what_was_learned_and_are_told(trace_store: TraceStore) -> None:
+    runs = _runs(9)
+    await on_runs_finished(runs, trace_store, RULE)
+    live = await _learned(trace_store)
+    await trace_store.remove(SCOPE, [runs[2].workflow_id, runs[7].workflow_id])
+    assert await _rebuild(trace_store, NEXT_RULE) == (1, 2)
+    learned = await _learned(trace_store)
+    assert (learned.state, learned.base_position) == (live.state, 9)
+    assert await _rebuild(trace_store) == (1, 0)
+
+
+async def test_nothing_is_rebuilt_or_published_of_a_capability_that_nobody_knows(
+    trace_store: TraceStore,
+) -> None:
+    bus = MemoryBus()
+    assert await rebuild_step(trace_store, CAPABILITY, RULE) is None
+    await fold_away(trace_store, CAPABILITY, 5, RULE)
+    await publish_rebuilt(bus, trace_store, CAPABILITY, RULE)
+    assert await trace_store.capabilities(SCOPE, None, 5) == ([], 0)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.booleans(),
+            st.sampled_from([None, None, "caller", "environment"]),
+            st.sampled_from([0, 0, 0, 0, 1, *range(11)]),
+        ),
+        min_size=1,
+        max_size=40,
+    ),
+    st.data(),
+)
+async def test_any_interleaving_duplication_and_redelivery_teaches_what_the_reference_says(
+    ends: list[tuple[bool, Fault | None, int]], data: st.DataObject
+) -> None:
+    runs = [
+        _run(number, success=success, fault=fault, who=who)
+        for number, (success, fault, who) in enumerate(ends)
+    ]
+    order = data.draw(st.permutations(runs))
+    again = data.draw(st.lists(st.sampled_from(runs), max_size=9))
+    delivered = data.draw(st.permutations([*order, *again]))
+    store = MemoryTraceStore()
+    left = list(delivered)
+    while left:
+        size = data.draw(st.integers(1, len(left)))
+        batch = {run.event_id: run for run in left[:size]}
+        await on_runs_finished(list(batch.values()), store, RULE)
+        left = left[size:]
+        if data.draw(st.booleans()):
+            await rebuild_step(store, CAPABILITY, RULE, 4)
+    live = await _learned(store)
+    _assert_equal(live, await _reference(store))
+    assert live.usage.count == len(runs)
+    await _rebuild(store, limit=3)
+    assert await _learned(store) == live
+
+
+async def _reference(store: MemoryTraceStore) -> Expected:
+    stored = sorted(
+        ((trace, store.principals[scope, trace.trace_id]) for scope, trace in store.stored),
+        key=lambda each: each[0].position or 0,
+    )
+    return expected(stored)
+
+
+def _assert_equal(live: Experience, reference: Expected) -> None:
+    usage, learning = usage_of(live.state), live.learning
+    assert (usage.count, usage.success_count, usage.success_streak) == (
+        reference.count,
+        reference.successes,
+        reference.streak,
+    )
+    assert (usage.caller_faults, usage.environment_faults) == (
+        reference.caller_faults,
+        reference.environment_faults,
+    )
+    assert usage.value == pytest.approx(reference.value)
+    assert {
+        each.path: (each.count, pytest.approx(each.success_rate)) for each in learning.paths
+    } == (reference.paths)
+    assert {
+        (decision.node_id, name): (each.count, pytest.approx(each.success_rate))
+        for decision in learning.decision_stats
+        for name, each in decision.outcomes.items()
+    } == reference.decisions

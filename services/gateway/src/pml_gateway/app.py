@@ -40,6 +40,7 @@ from pml_gateway.application.client_sessions import SessionLimits, Sessions
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.observed_outputs import ObservedOutputs
 from pml_gateway.application.pass_through import PassThrough
+from pml_gateway.application.policy_changes import PolicyChanges
 from pml_gateway.application.quarantine import Acceptance, Quarantine
 from pml_gateway.application.speculation_learning import SpeculationLearning
 from pml_gateway.domain.api.speculation_threshold import KEPT
@@ -75,6 +76,7 @@ _TRY_STORING_EVERY_S = 1.0
 _STORE_LATE_EVERY_S = 1.0
 _REVIEW_EVERY_S = 5.0
 _PUBLISH_OUTPUTS_EVERY_S = 2.0
+_LOOK_AT_POLICY_EVERY_S = 1.0
 
 
 @asynccontextmanager
@@ -134,8 +136,13 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             await register_handlers(parts)
             await bus.listen(catalog.CAPABILITY_CHANGED, _capability_publisher(endpoint))
             await listen_to_replicas(bus, endpoint)
+            tell = endpoint.tools_changed, endpoint.offers_changed
+            lists = PolicyChanges(settings.scope, policies.of, tools, servers, *tell)
+            looks = run_periodically(lists.look, _LOOK_AT_POLICY_EVERY_S)
             async with (
-                background((*periodic_work(parts, announcer, outputs), std.announce(on_tools))),
+                background(
+                    (*periodic_work(parts, announcer, outputs), std.announce(on_tools), looks)
+                ),
                 _serving(parts, endpoint, listening) as http,
             ):
                 # Only now: once a tool is announced, everything must be ready to call it.

@@ -1,7 +1,9 @@
 """Sessions of MCP clients over two gateways on real NATS and Postgres."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from uuid import uuid4
 
 import httpx2
@@ -11,6 +13,7 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts import catalog
 from pml_common.contracts.executor import CancelRun
 from pml_common.contracts.registry import CapabilityChanged
+from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.domain.api.client_session import event_id
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
 from services.gateway.tests.integration.mcp.legacy_client import (
@@ -73,6 +76,30 @@ async def test_a_session_lives_in_both_gateways(two: Two) -> None:
             await asyncio.gather(here.rest(), there.rest())
         refused = await post(_url(one), http, session, {"id": 1, "method": "tools/list"})
         assert refused.status_code == 404
+
+
+async def test_a_client_hears_of_a_policy_that_lists_other_tools(
+    nats_url: str, postgres_dsn: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.json"
+    file.write_text(json.dumps({"rules": []}))
+    async with (
+        asyncio.timeout(60),
+        gateway(nats_url, postgres_dsn, gateway_policy_file=file) as one,
+        httpx2.AsyncClient() as http,
+    ):
+
+        async def listed() -> str:
+            return (await post(_url(one), http, session, {"id": 1, "method": "tools/list"})).text
+
+        session = await begin(_url(one), http)
+        async with open_get(_url(one), http, session) as stream:
+            assert ECHO.name in await listed()
+            at = event_id(one.bus.now())
+            file.write_text(json.dumps({"rules": [{"pattern": ECHO.tool_id, "verdict": "deny"}]}))
+            told = await stream.until(at)
+            assert told["method"] == "notifications/tools/list_changed"
+            assert ECHO.name not in await listed()
 
 
 async def test_a_call_is_cancelled_through_the_other_gateway(two: Two) -> None:

@@ -86,6 +86,23 @@ async def test_otherwise_nothing_runs_and_the_answer_says_why(
     assert w.peers.runs == []
 
 
+@pytest.mark.parametrize(
+    ("good", "said"), [("fs:look@2", "fs:look@2 is healthy."), (None, "no earlier version")]
+)
+async def test_what_fails_is_not_run_and_the_version_to_call_is_named(
+    w: World, good: str | None, said: str
+) -> None:
+    find(w)
+    (hit,) = w.peers.known_hits
+    failing = {"health": "failing", "last_good": good}
+    w.peers.known_hits = (hit.model_copy(update=failing),)
+    answer = await speculate(w)
+    note = answer["speculation"]
+    assert (answer["status"], note["outcome"]) == ("suggestions", "failing")
+    assert said in note["message"]
+    assert (answer["suggestions"][0]["health"], w.peers.runs) == ("failing", [])
+
+
 async def test_without_a_capability_the_tools_are_suggested(w: World) -> None:
     answer = await speculate(w)
     assert answer["speculation"]["outcome"] == "no_capability"

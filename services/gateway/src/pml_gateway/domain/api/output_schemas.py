@@ -4,10 +4,11 @@ They hold for every answer, with errors and approvals. Kept shallow: a client va
 every agent that lists tools reads them.
 """
 
-from typing import Final, cast
+from typing import Final, cast, get_args
 
 from pydantic import BaseModel, JsonValue
 
+from pml_common.contracts.capability import Health
 from pml_common.contracts.registry import DiscoveryPage
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteResponse
@@ -17,7 +18,8 @@ _SAID: Final[dict[str, str]] = {
     "result": "What the program returned.",
     "next": "How to get the result, where it is not there yet.",
     "suggestions": "Tools and capabilities for the intent, best first; nothing ran.",
-    "hits": "Best first; `call` is a line of a program that calls it.",
+    "hits": "Best first; `call` is a line of a program that calls it. Where `health` is failing, "
+    "`last_good` refers to the version to call instead, if there is one.",
     "discovery_id": "Pass it to the pml_execute call that follows.",
     "speculation": "What was run for the intent, or why nothing was.",
 }
@@ -30,6 +32,8 @@ _HIT: Final[JsonObject] = {
         "score": {"type": "number"},
         "call": {"type": "string"},
         "signature": {"type": "string"},
+        "health": {"enum": [*get_args(Health)]},
+        "last_good": {"type": ["string", "null"]},
     },
     "required": ["type", "id", "name", "score", "call", "signature"],
 }

@@ -13,6 +13,7 @@ Outcome = Literal[
     "ran",
     "no_capability",
     "below_threshold",
+    "failing",
     "missing_arguments",
     "unfit_arguments",
     "needs_approval",
@@ -75,7 +76,7 @@ def guess(
     hits: Iterable[DiscoveryHit], context: JsonObject, threshold: float
 ) -> Guess | SpeculationNote:
     """Choose the best capability, if its score reaches the threshold and the context has its
-    required parameters; else tell why none is chosen."""
+    required parameters, and it does not fail mostly; else tell why none is chosen."""
     best = max(
         (hit for hit in hits if isinstance(hit, CapabilityHit)),
         key=lambda hit: hit.score,
@@ -98,6 +99,10 @@ def guess(
             f"the threshold {threshold:.2f}. Run it by name if it is the one."
         )
         return found.note("below_threshold", weak)
+    if best.health == "failing":
+        good = best.last_good
+        instead = "no earlier version is healthy" if good is None else f"{good} is healthy"
+        return found.not_run("failing", f"it fails more often than it succeeds; {instead}.")
     missing = missing_arguments(best.parameters_schema, found.args)
     if missing:
         names = ", ".join(missing)

@@ -57,7 +57,7 @@ SELECT
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was stored of `runs` runs under so many `kills`; every number but the last two is to be
+    """The stored rows of `runs` runs under so many `kills`; every number but the last two is to be
     the same as `runs`. `told` and `edges` are the runs that the published messages speak of,
     `again` the deliveries beyond the first."""
 
@@ -74,7 +74,7 @@ class Outcome:
 
     @property
     def faults(self) -> Sequence[str]:
-        """What was lost or came twice."""
+        """The numbers that are wrong: lost or counted twice."""
         names = ("traces", "rows", "learned", "calls", "told", "edges")
         wrong = [name for name in names if getattr(self, name) != self.runs]
         return [*wrong, *(["dead"] if self.dead else [])]

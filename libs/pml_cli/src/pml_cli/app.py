@@ -260,18 +260,29 @@ def types(
 @app.command()
 def capabilities(
     wanted: Annotated[str | None, typer.Argument(help="Name or id; default: list all.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200)] = 50,
+    shown: Annotated[
+        Literal["structure", "definition", "invocations"],
+        typer.Option("--as", help="Each tool once (definition), or each call (invocations)."),
+    ] = "structure",
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, max=200, help="Capabilities (default 50), or runs (10, at most 50)."),
+    ] = None,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """List learned capabilities, or show one with its structure and paths."""
+    """List learned capabilities, or show one with its structure and paths, or as it is drawn."""
     from pml_cli.commands import reading
 
     with session(url, as_json=as_json) as (client, out):
         if wanted is None:
             reading.capabilities(client, out, limit)
+        elif shown == "invocations":
+            reading.invocations(client, out, wanted, limit)
         else:
-            reading.capability(client, out, wanted)
+            (reading.definition if shown == "definition" else reading.capability)(
+                client, out, wanted
+            )
 
 
 @app.command()

@@ -173,7 +173,8 @@ class FakeServices:
 
     async def _resolve(self, query: ResolveCapability) -> CapabilityRecord:
         self.principals.append(query.principal)
-        found = self.names.get(query.reference)
+        by_id = {str(each.capability_id): each for each in self.names.values()}
+        found = self.names.get(query.reference, by_id.get(query.reference))
         if found is None or (found.scope != query.scope and found.visibility != "public"):
             raise QueryFailed("not_found", f"no capability {query.reference!r} in {query.scope}")
         return found
@@ -241,7 +242,14 @@ class FakeServices:
 
     async def _traces(self, query: ListTraces) -> TracePage:
         self.trace_queries.append(query)
-        return TracePage(traces=self.traces, total=len(self.traces))
+        found = [
+            each
+            for each in self.traces
+            if query.capability_id in (None, each.capability_id)
+            and query.workflow_id in (None, each.workflow_id)
+        ]
+        page = sorted(found, key=lambda each: -each.executed_at)[query.offset :][: query.limit]
+        return TracePage(traces=tuple(page), total=len(found))
 
     async def _trace(self, query: FindTrace) -> ExecutionTrace:
         for trace in self.traces:

@@ -17,6 +17,7 @@ from pml_cli.output import Output
 from pml_cli.render.caching import cached_how
 from pml_cli.render.calls import call_lines
 from pml_cli.render.console import console_lines
+from pml_cli.render.drawn import definition_tree, invocation_tree, left_out
 from pml_cli.render.layers import layer_lines
 from pml_cli.render.learning import learned_paths
 from pml_cli.render.parts import down_line, parts_table
@@ -141,7 +142,7 @@ def tools(client: Client, out: Output) -> None:
         out.note(notice)
 
 
-def capabilities(client: Client, out: Output, limit: int) -> None:
+def capabilities(client: Client, out: Output, limit: int | None) -> None:
     """Learned capabilities, most used first."""
     answer = client.get("/api/capabilities", limit=limit)
     table = Table("name", "runs", "success", "not judged", "health", "description", box=None)
@@ -215,3 +216,15 @@ def capability(client: Client, out: Output, wanted: str) -> None:
         f"[dim]cache: {cache}[/]",
         f"[dim]source: {escape(source)}[/]",
     )
+
+
+def definition(client: Client, out: Output, wanted: str) -> None:
+    """A capability's tools and capabilities, each once, with what leads from one to the other."""
+    view = client.get(f"/api/capabilities/{wanted}/definition")
+    out.show(view, definition_tree(view), *filter(None, [left_out(view)]))
+
+
+def invocations(client: Client, out: Output, wanted: str, limit: int | None) -> None:
+    """A capability's newest runs with all their calls in time."""
+    view = client.get(f"/api/capabilities/{wanted}/invocations", limit=limit)
+    out.show(view, invocation_tree(view), *filter(None, [left_out(view)]))

@@ -13,6 +13,7 @@ from pml_common.health import Checks, Readiness
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations
+from pml_gateway.application.capability_views import CapabilityViews
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.delete_data import Deletions
 from pml_gateway.application.elicit import Elicitations
@@ -23,6 +24,7 @@ from pml_gateway.domain.api.origin import AllowedHosts
 from pml_gateway.entrypoints.http.agents import discover_routes, execute_routes
 from pml_gateway.entrypoints.http.approvals import approval_routes
 from pml_gateway.entrypoints.http.capabilities import capability_routes
+from pml_gateway.entrypoints.http.capability_views import capability_view_routes
 from pml_gateway.entrypoints.http.dependencies import dependency_routes
 from pml_gateway.entrypoints.http.dns import dns_change_routes, dns_routes
 from pml_gateway.entrypoints.http.docs import docs_routes
@@ -118,6 +120,7 @@ def rest_app(
         elicitation_routes(use_cases.elicitations, caller, approver_of(callers)),
         approval_routes(workflows, use_cases.decisions, caller, approver_of(callers)),
         capability_routes(query_client, use_cases.cache, caller),
+        capability_view_routes(CapabilityViews(query_client), caller),
         dependency_routes(query_client, caller),
         graph_routes(query_client, caller),
         dns_routes(query_client, caller_or_approver_of(callers)),

@@ -1,0 +1,1 @@
+"""Views of a capability as graphs to draw: its definition, and its invocations."""

@@ -30,7 +30,7 @@ Ranking = Callable[[str], Awaitable[Sequence[str]]]
 DEPTH = 100
 """Ids of a ranking that count."""
 
-_SCOPE = Scope(org="bench", project="discover")
+SCOPE = Scope(org="bench", project="discover")
 _K1, _B = 1.2, 0.75
 _RRF = 60
 
@@ -49,18 +49,25 @@ async def rankings(tools: Sequence[ToolDefinition], embedder: Embedder) -> Mappi
     }
 
 
-async def _registry(tools: Sequence[ToolDefinition], embedder: Embedder) -> Ranking:
-    """The registry's handlers on its stores in memory: every tool is listed, every query asked."""
+async def indexed(
+    tools: Sequence[ToolDefinition], embedder: Embedder
+) -> tuple[MemoryVectorIndex, MemoryCandidateStore]:
+    """List every tool in the registry's stores in memory."""
     tables = MemoryTables()
     store = MemoryToolStore(tables)
-    index, candidates = MemoryVectorIndex(tables), MemoryCandidateStore(tables)
     by_server = sorted(tools, key=lambda tool: tool.server)
     for server, own in groupby(by_server, key=lambda tool: tool.server):
-        listed = ToolsListed(scope=_SCOPE, event_id=uuid4(), server=server, tools=tuple(own))
+        listed = ToolsListed(scope=SCOPE, event_id=uuid4(), server=server, tools=tuple(own))
         await on_tools_listed(listed, store, embedder)
+    return MemoryVectorIndex(tables), MemoryCandidateStore(tables)
+
+
+async def _registry(tools: Sequence[ToolDefinition], embedder: Embedder) -> Ranking:
+    """The registry's handlers on its stores in memory: every tool is listed, every query asked."""
+    index, candidates = await indexed(tools, embedder)
 
     async def ranked(query: str) -> Sequence[str]:
-        asked = Discover(scope=_SCOPE, intent=query, type="tool", limit=DEPTH)
+        asked = Discover(scope=SCOPE, intent=query, type="tool", limit=DEPTH)
         page = await on_discover(asked, embedder, index, candidates)
         return [str(hit.id) for hit in page.hits]
 

@@ -77,6 +77,7 @@ from pml_registry.entrypoints.bus.with_dependencies import (
     list_counted,
     resolve_counted,
 )
+from pml_registry.parts.evidence import keep_embedded, serve_evidence, use_learning
 from pml_registry.parts.search import search_of, serve_search
 from pml_registry.ports import CapabilityStore, ToolStore
 from pml_registry.ports.curation import NameModel
@@ -117,7 +118,10 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
         changes = GraphChanges(graphs, bus.publish)
         provides = Provides(graph_rows, changes)
         await _serve_queries(bus, resolution, tools, dependencies)
-        await serve_search(bus, search, PostgresCandidateStore(pools), dependencies)
+        candidates = PostgresCandidateStore(pools)
+        learning = use_learning(pools, search, candidates)
+        await serve_search(bus, search, candidates, dependencies, learning.evidence)
+        await serve_evidence(bus, learning)
         merging = Merging(service, tools, embedder, CodeHashes())
         await _serve_records(bus, merging, checks)
         await _serve_naming(bus, naming, capabilities, embedder)
@@ -144,6 +148,7 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
                 run_until_done(signing_versions.sign_all, _RETRY_S),
                 run_periodically(provides.catch_up, every_s, first_after_s=every_s),
                 run_periodically(Fading(edges, bus.now).look, FADE_EVERY_S, first_after_s=every_s),
+                keep_embedded(learning),
                 *(work() for work in search.upkeep),
             ]
         ):

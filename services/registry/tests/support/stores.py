@@ -11,6 +11,7 @@ from pml_registry.adapters.memory_capabilities import MemoryCapabilityStore
 from pml_registry.adapters.memory_dependencies import MemoryDependencyStore
 from pml_registry.adapters.memory_discovery import MemoryCandidateStore
 from pml_registry.adapters.memory_edges import MemoryEdgeStore
+from pml_registry.adapters.memory_evidence import MemoryEvidenceStore
 from pml_registry.adapters.memory_graph import MemoryGraphStore
 from pml_registry.adapters.memory_names import MemoryNameStore
 from pml_registry.adapters.memory_records import MemoryRecordStore
@@ -22,6 +23,7 @@ from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_dependencies import PostgresDependencyStore
 from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
 from pml_registry.adapters.postgres_edges import PostgresEdgeStore
+from pml_registry.adapters.postgres_evidence import PostgresEvidenceStore
 from pml_registry.adapters.postgres_graph import PostgresGraphStore
 from pml_registry.adapters.postgres_names import PostgresNameStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
@@ -38,6 +40,7 @@ from pml_registry.ports import (
     SignatureStore,
     ToolStore,
 )
+from pml_registry.ports.evidence import EvidenceStore
 from pml_registry.ports.graph import DependencyStore, EdgeStore, GraphStore
 from pml_registry.ports.records import RecordStore
 from pml_registry.ports.vectors import VectorIndex
@@ -64,6 +67,7 @@ class Stores:
     rows: MemoryTables | ScopedPools
     signatures: SignatureStore
     checks: VersionChecks
+    evidence: EvidenceStore
 
     async def edges(self, scope: Scope) -> Edges:
         """The edges of a scope between two tools, or a tool and a capability."""
@@ -125,6 +129,7 @@ def memory_stores(keys: VersionKeys | None = None, tables: MemoryTables | None =
         tables,
         MemorySignatureStore(tables),
         checks,
+        MemoryEvidenceStore(tables.inbox),
     )
 
 
@@ -144,6 +149,7 @@ def postgres_stores(pools: ScopedPools, keys: VersionKeys | None = None) -> Stor
         pools,
         PostgresSignatureStore(pools),
         checks,
+        PostgresEvidenceStore(pools),
     )
 
 

@@ -531,6 +531,14 @@ DISCOVER = QueryType(
     "Rank tools and capabilities by their match with an intent.",
     clients=("gateway",),
 )
+SHOW_EVIDENCE = QueryType(
+    "registry",
+    "show-evidence",
+    uses.ShowEvidence,
+    uses.EvidenceState,
+    "Show whether rankings use what was learned from use, and by how much that is better.",
+    clients=("gateway",),
+)
 SHOW_INDEX = QueryType(
     "registry",
     "show-index",
@@ -602,6 +610,18 @@ REGISTRY_ON_EDGES_OBSERVED = Consumer(
     EDGES_OBSERVED,
     "Counts the relations between tools and capabilities.",
     Batch(),
+)
+REGISTRY_ON_USES_OBSERVED = Consumer(
+    "registry",
+    USES_OBSERVED,
+    "Keeps what served which intents, and judges whether rankings use it.",
+    ack_wait_s=60.0,
+    max_in_flight=2,
+)
+REGISTRY_ON_WORKFLOW_DATA_DELETED = Consumer(
+    "registry",
+    WORKFLOW_DATA_DELETED,
+    "Removes the workflow's intent, and keeps none that comes later.",
 )
 REGISTRY_ON_CAPABILITY_CHANGED = Consumer(
     "registry",

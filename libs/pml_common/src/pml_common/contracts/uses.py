@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
-from pml_common.contracts.base import Contract, Event
+from pml_common.contracts.base import Contract, Event, Query
 
 MAX_INTENT: Final = 4000
 """Characters of an intent that are kept, as many as discovery accepts."""
@@ -39,3 +39,30 @@ class UsesObserved(Event):
 
     workflow_id: UUID
     uses: tuple[ObservedUse, ...] = Field(min_length=1)
+
+
+class ShowEvidence(Query):
+    """Show whether rankings of the scope use what was learned from use."""
+
+
+class RankingGain(Contract):
+    """A mean difference of a measure of rankings, with evidence minus without, and its 95 %
+    interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class EvidenceState(Contract):
+    """Whether rankings use what was learned from use: while they are better by it over the last
+    `trials` uses, each ranked without itself; at least `min_trials` are needed. `ndcg_without` and
+    `recall_without` are nDCG and recall of the first five places without it."""
+
+    used: bool
+    trials: int = Field(ge=0)
+    min_trials: int = Field(ge=1)
+    ndcg_without: float
+    ndcg_gain: RankingGain
+    recall_without: float
+    recall_gain: RankingGain

@@ -18,7 +18,11 @@ def use_of(run: RunFinished) -> ObservedUse | None:
     intent = (run.intent or "").replace("\x00", " ").strip()[:MAX_INTENT]
     if run.dry_run or not run.success or not intent:
         return None
-    tools = [task.tool for task in run.task_results if task.success and not task.mocked]
+    tools = [
+        task.tool
+        for task in run.task_results
+        if task.success and not task.mocked and len(task.tool) <= _MAX_TOOL_ID
+    ]
     by_name = [run.capability.capability_id] if run.called_as is not None else []
     called = [call.capability.capability_id for call in run.nested if call.success]
     if not tools and not by_name and not called:
@@ -28,7 +32,7 @@ def use_of(run: RunFinished) -> ObservedUse | None:
         principal=run.principal,
         intent=intent,
         discovery_id=run.discovery_id,
-        tools=_first(tool for tool in tools if len(tool) <= _MAX_TOOL_ID),
+        tools=tuple(dict.fromkeys(tools))[:MAX_SERVED],
         capabilities=tuple(dict.fromkeys([*by_name, *called]))[:MAX_SERVED],
         observed_at=run.started_at,
     )
@@ -51,7 +55,3 @@ def _message(of_scope: Sequence[tuple[RunFinished, ObservedUse]]) -> tuple[UUID,
         workflow_id=last.workflow_id,
         uses=tuple(use for _, use in of_scope),
     )
-
-
-def _first(tools: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tools))[:MAX_SERVED]

@@ -34,10 +34,11 @@ class MemoryCandidateStore(CandidateStore):
         parts: Sequence[Part],
         embedded: Embedded | None,
         near: Sequence[Near],
+        supported: Sequence[str] = (),
     ) -> Sequence[Candidate]:
         scope, visible = viewer.scope, self._visible(viewer, kind)
         considered = {id_ for part in parts for id_ in _worded(visible, part)}
-        considered |= {each.id for each in near}
+        considered |= {*(each.id for each in near), *supported}
         return [
             self._candidate(
                 scope, kind, id_, self._cosines(scope, kind, id_, parts, embedded), terms

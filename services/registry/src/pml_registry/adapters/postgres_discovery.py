@@ -41,6 +41,7 @@ class PostgresCandidateStore(CandidateStore):
         parts: Sequence[Part],
         embedded: Embedded | None,
         near: Sequence[Near],
+        supported: Sequence[str] = (),
     ) -> Sequence[Candidate]:
         who = () if kind == "tool" else (viewer.principal,)
         asked = [(number, term) for number, part in enumerate(parts, 1) for term in part.terms]
@@ -51,8 +52,11 @@ class PostgresCandidateStore(CandidateStore):
             viewer.scope,
             _SQL[_WEIGH[kind]],
             *scope_columns(viewer.scope),
-            [each.id for each in near],
-            [each.cosine if len(parts) == 1 else None for each in near],
+            [*(each.id for each in near), *supported],
+            [
+                *(each.cosine if len(parts) == 1 else None for each in near),
+                *(None for _ in supported),
+            ],
             terms,
             [number for number, _ in asked],
             [term for _, term in asked],

@@ -25,6 +25,19 @@ PRIOR_FAILURES = 1.0
 
 RELIABILITY_WEIGHT = 0.5
 
+EVIDENCE_WEIGHT = 0.8
+"""Share of a score's distance to 1 that uses close where one thing alone served all of them."""
+
+
+class Target(NamedTuple):
+    """A tool or capability."""
+
+    kind: Kind
+    id: str
+
+
+NO_EVIDENCE: Mapping[Target, float] = {}
+
 
 class Candidate(NamedTuple):
     """A tool or capability considered for an intent: the cosine in [-1, 1] of its vector with each
@@ -41,24 +54,31 @@ class Candidate(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A candidate and its score in [0, 1]."""
+    """A candidate and its score in [0, 1], of which evidence of use added `from_use`."""
 
     kind: Kind
     id: str
     score: float
+    from_use: float = 0.0
 
 
 def rank(
-    parts: Sequence[Part], candidates: Sequence[Candidate], min_score: float
+    parts: Sequence[Part],
+    candidates: Sequence[Candidate],
+    min_score: float,
+    support: Mapping[Target, float] = NO_EVIDENCE,
 ) -> Sequence[Ranked]:
     """The candidates that reach `min_score`, best first; ties are ordered by kind and id.
 
-    The order of `candidates` has no effect. `parts` begins with the whole intent.
+    The order of `candidates` has no effect. `parts` begins with the whole intent. `support` is that
+    of evidence.py: each one's share in [0, 1] of what served similar intents.
     """
     rarity = rarities(parts, candidates)
     fits = [_fits(at, part, candidates, rarity) for at, part in enumerate(parts)]
     scored = [
-        Ranked(candidate.kind, candidate.id, with_reliability(score, candidate))
+        with_evidence(
+            Ranked(candidate.kind, candidate.id, with_reliability(score, candidate)), support
+        )
         for candidate, score in zip(candidates, merged(fits), strict=True)
     ]
     return sorted(
@@ -135,6 +155,13 @@ def with_reliability(score: float, candidate: Candidate) -> float:
     )
     lift = RELIABILITY_WEIGHT * (posterior / prior - 1.0)
     return score + ((1.0 - score) if lift > 0.0 else score) * lift
+
+
+def with_evidence(ranked: Ranked, support: Mapping[Target, float]) -> Ranked:
+    """Raise the score of what served similar intents by a share of its distance to 1."""
+    share = support.get(Target(ranked.kind, ranked.id), 0.0)
+    added = EVIDENCE_WEIGHT * share * (1.0 - ranked.score)
+    return ranked._replace(score=ranked.score + added, from_use=added)
 
 
 def _fits(

@@ -20,6 +20,7 @@ from pml_registry.adapters.postgres_index_work import PostgresIndexWork
 from pml_registry.adapters.postgres_models import PostgresEmbeddingModels
 from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.application.embedding import EmbeddingUpkeep
+from pml_registry.application.evidence import Evidence
 from pml_registry.application.indexing import IndexUpkeep
 from pml_registry.application.serving import ServingModel
 from pml_registry.entrypoints.bus.on_discover import on_discover
@@ -150,12 +151,20 @@ async def external_search(
 
 
 async def serve_search(
-    bus: Bus, search: Search, candidates: CandidateStore, dependencies: DependencyStore
+    bus: Bus,
+    search: Search,
+    candidates: CandidateStore,
+    dependencies: DependencyStore,
+    evidence: Evidence,
 ) -> None:
     """Serve discovery, and the queries of operators."""
     unavailable = partial(QueryFailed, "unavailable")
     discover = partial(
-        on_discover, embedder=search.embedder, index=search.index, candidates=candidates
+        on_discover,
+        embedder=search.embedder,
+        index=search.index,
+        candidates=candidates,
+        evidence=evidence,
     )
     discover_needs = partial(discover_related, discover=discover, dependencies=dependencies)
     await bus.serve(catalog.DISCOVER, map_unavailable(discover_needs, unavailable))

@@ -342,11 +342,12 @@ class CandidateStore(Protocol):
         parts: Sequence[Part],
         embedded: Embedded | None,
         near: Sequence[Near],
+        supported: Sequence[str] = (),
     ) -> Sequence[Candidate]:
-        """Return those of `near`, and of the `limit` of each part that share most words with it,
-        that exist, that the viewer sees in its scope and that are listed. `embedded` has a vector
-        for each part; without it, every cosine is 0. Where there is one part, the cosines of `near`
-        are with it."""
+        """Return those of `near`, of `supported` (ids) and of the `limit` of each part that share
+        most words with it, that exist, that the viewer sees in its scope and that are listed.
+        `embedded` has a vector for each part; without it, every cosine is 0. Where there is one
+        part, the cosines of `near` are with it."""
         ...
 
     async def subjects(

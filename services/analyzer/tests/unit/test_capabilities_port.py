@@ -108,11 +108,18 @@ async def test_a_registry_that_does_not_answer_is_waited_for(pair: Pair) -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "dropped"),
-    [("created", True), ("renamed", True), ("yanked", True), ("listed", False), ("learned", False)],
+    ("change", "health", "dropped"),
+    [
+        ("created", None, True),
+        ("renamed", None, True),
+        ("yanked", None, True),
+        ("listed", None, False),
+        ("learned", None, False),
+        ("learned", "failing", True),
+    ],
 )
-async def test_only_a_change_of_names_makes_what_is_known_be_asked_again(
-    pair: Pair, change: str, dropped: bool
+async def test_only_a_change_of_names_or_health_makes_what_is_known_be_asked_again(
+    pair: Pair, change: str, health: str | None, dropped: bool
 ) -> None:
     capabilities, source = pair
     source.knows(READ)
@@ -125,6 +132,7 @@ async def test_only_a_change_of_names_makes_what_is_known_be_asked_again(
             "capability_id": READ_JSON.capability_id,
             "name": "fs:read_json",
             "change": change,
+            "health": health,
         }
     )
     for _ in range(2):

@@ -10,6 +10,7 @@ async def on_catalog_changed(event: CatalogChanged, catalog: Catalog) -> None:
 
 
 async def on_capability_changed(event: CapabilityChanged, capabilities: Capabilities) -> None:
-    """Invalidate the scope's cached capabilities; new statistics invalidate nothing."""
-    if event.change not in ("listed", "learned"):
+    """Invalidate the scope's cached capabilities; new statistics invalidate nothing, unless they
+    change the health, of which programs are warned."""
+    if event.change not in ("listed", "learned") or event.health is not None:
         capabilities.invalidate(event.scope)

@@ -31,15 +31,15 @@ class ImpatientBus(NatsBus):
         await super().consume_batches(replace(consumer, ack_wait_s=ACK_WAIT_S), handler)
 
 
-def learn_until_killed(nats_url: str, dsn: str, home: Path) -> None:
+def learn_until_killed(nats_url: str, dsn: str, home: Path, bus: type[NatsBus]) -> None:
     """Run the learner, with the keys below `home`; it ends with its parent."""
-    asyncio.run(_learn(nats_url, dsn, home))
+    asyncio.run(_learn(nats_url, dsn, home, bus))
 
 
-async def _learn(nats_url: str, dsn: str, home: Path) -> None:
+async def _learn(nats_url: str, dsn: str, home: Path, kind: type[NatsBus]) -> None:
     parent = parent_process()
     if parent is not None:
         asyncio.get_running_loop().add_reader(parent.sentinel, os._exit, 1)
-    bus = await ImpatientBus.connect(nats_url, service="learner", identity=stack_identity(home))
+    bus = await kind.connect(nats_url, service="learner", identity=stack_identity(home))
     async with serve(LearnerSettings(postgres_dsn=dsn), bus):
         await asyncio.Event().wait()

@@ -38,7 +38,7 @@ from pml_local.keys import make_keys
 from pml_local.nats import NatsServer
 from pml_local.parts import start_part
 from services.learner.tests.support.builders import SCOPE, finished_run, tool_call
-from tests.crashes.killed_learner import learn_until_killed
+from tests.crashes.killed_learner import ImpatientBus, learn_until_killed
 
 CAPABILITIES = 5
 A_SECOND = 100
@@ -57,8 +57,8 @@ SELECT
 
 @dataclass(frozen=True)
 class Outcome:
-    """The stored rows of `runs` runs under so many `kills`; every number but the last two is to be
-    the same as `runs`. `told` and `edges` are the runs that the published messages speak of,
+    """The numbers of what was stored of `runs` runs under so many `kills`: `traces` to `edges` are
+    to be the same as `runs`. `told` and `edges` are the runs that the published messages speak of,
     `again` the deliveries beyond the first."""
 
     runs: int
@@ -74,7 +74,7 @@ class Outcome:
 
     @property
     def faults(self) -> Sequence[str]:
-        """The numbers that are wrong: lost or counted twice."""
+        """The numbers that are not those of the runs."""
         names = ("traces", "rows", "learned", "calls", "told", "edges")
         wrong = [name for name in names if getattr(self, name) != self.runs]
         return [*wrong, *(["dead"] if self.dead else [])]
@@ -86,7 +86,7 @@ class Learners:
     def __init__(self, nats_url: str, dsn: str, home: Path) -> None:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([learn_until_killed.__module__])
-        self._given = nats_url, dsn, home
+        self._given = nats_url, dsn, home, ImpatientBus
         self._process: BaseProcess | None = None
         self.kills = 0
 

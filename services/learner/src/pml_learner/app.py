@@ -1,19 +1,25 @@
 """Composition root of the learner: message → handler."""
 
-from collections.abc import AsyncGenerator
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
 
 from pml_common.background import background, run_periodically
 from pml_common.bus.errors import QueryFailed
-from pml_common.bus.port import Bus
+from pml_common.bus.port import Bus, Handled
 from pml_common.contracts import catalog
+from pml_common.contracts.executor import RunFinished
 from pml_common.health import Checks
 from pml_common.storage.errors import map_unavailable
 from pml_common.storage.schema import open_schema, storage_check
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.application.relearning import delete_old_traces, relearn_stale
+from pml_learner.application.replay import Replay
+from pml_learner.domain.pauses import Pauses
+from pml_learner.domain.replay import ReplayRule
 from pml_learner.domain.retention import Retention
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_call_ended import on_calls_ended
@@ -34,6 +40,8 @@ _DELETE_EVERY_S = 3600.0
 _DELETE_FIRST_S = 60.0
 """After its start a service has other work."""
 _RELEARN_EVERY_S = 5.0
+_PAUSE_S = 0.5
+"""The time without a new batch after which past runs are looked at."""
 _MONTHS_EVERY_S = 6 * 3600.0
 
 
@@ -44,6 +52,7 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         settings.postgres_dsn, "learner", "pml_learner", patience_s=settings.start_patience_s
     ) as pool:
         traces = PostgresTraceStore(pool, settings.learner_inline_result_bytes)
+        pauses = Pauses(time.monotonic, _PAUSE_S)
         unavailable = partial(QueryFailed, "unavailable")
         await bus.serve(
             catalog.LIST_TRACES,
@@ -66,7 +75,7 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         )
         await bus.consume_batches(
             catalog.LEARNER_ON_RUN_FINISHED,
-            partial(on_runs_finished, traces=traces, rule=_RULE),
+            partial(live_first, pauses, partial(on_runs_finished, traces=traces, rule=_RULE)),
         )
         await bus.consume_batches(
             catalog.LEARNER_ON_CALL_ENDED, partial(on_calls_ended, traces=traces)
@@ -78,14 +87,34 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         old = partial(delete_old, bus, traces, settings.retention)
         stale = partial(relearn_stale, bus, traces, _RULE)
         months = partial(make_months, bus, traces)
-        async with background(
-            [
-                run_periodically(months, _MONTHS_EVERY_S),
-                run_periodically(stale, _RELEARN_EVERY_S),
-                run_periodically(old, _DELETE_EVERY_S, first_after_s=_DELETE_FIRST_S),
-            ]
-        ):
+        works = [
+            run_periodically(months, _MONTHS_EVERY_S),
+            run_periodically(stale, _RELEARN_EVERY_S),
+            run_periodically(old, _DELETE_EVERY_S, first_after_s=_DELETE_FIRST_S),
+        ]
+        if some := settings.learner_replay_per_minute:
+            dice = random.Random()  # noqa: S311 - not for secrets
+            replay = Replay(traces, ReplayRule(), dice, lambda: pauses.is_one)
+            at_once = max(1, some // 6)
+            again, every_s = partial(replay_some, replay, at_once), 60 * at_once / some
+            works.append(run_periodically(again, every_s, first_after_s=_DELETE_FIRST_S))
+        async with background(works):
             yield {"postgres": storage_check(pool)}
+
+
+async def live_first(
+    pauses: Pauses,
+    handler: Callable[[Sequence[RunFinished]], Awaitable[Handled]],
+    runs: Sequence[RunFinished],
+) -> Handled:
+    """Handle new runs; no past ones are looked at meanwhile."""
+    with pauses.live():
+        return await handler(runs)
+
+
+async def replay_some(replay: Replay, at_most: int) -> None:
+    """Refresh the priorities of some past runs. Raises StorageUnavailable."""
+    await replay.refresh_some(at_most)
 
 
 async def make_months(bus: Bus, traces: TraceStore) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
 from pml_common.contracts.base import Message
-from pml_common.contracts.capability import CapabilityIdentity
+from pml_common.contracts.capability import CapabilityIdentity, Learning
 from pml_common.contracts.learner import (
     ExecutionTrace,
     Feedback,
@@ -23,6 +24,7 @@ from pml_common.contracts.learner import (
 from pml_common.contracts.scope import Scope
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
 from pml_learner.domain.relearning import Learned, StoredTrace
+from pml_learner.domain.replay import PastRun, RunKey
 from pml_learner.domain.retention import Retention
 from pml_learner.domain.tool_usage import Calls, UsedTool
 
@@ -33,6 +35,15 @@ class AlreadyStored(Exception):
 
     def __init__(self, trace_id: UUID) -> None:
         super().__init__(f"trace {trace_id} is stored already")
+
+
+@dataclass(frozen=True)
+class Past:
+    """The newest runs of a capability, and the values learned from all."""
+
+    capability: ScopedCapability
+    learning: Learning
+    runs: Mapping[RunKey, PastRun]
 
 
 class LearningBatch(Protocol):
@@ -154,6 +165,18 @@ class TraceStore(Protocol):
     async def note_deletion(self, scope: Scope, workflow_id: UUID) -> None:
         """Keep no trace of a workflow that comes later, and delete the comments on it; a repetition
         changes nothing."""
+        ...
+
+    async def past(self, after: ScopedCapability | None, limit: int) -> Past | None:
+        """Return up to `limit` runs of the next capability with any, in a fixed order; None after
+        the last."""
+        ...
+
+    async def refresh(
+        self, capability: ScopedCapability, priorities: Mapping[RunKey, float]
+    ) -> None:
+        """Set the priorities of runs of a capability; those that are gone are left out.
+        Idempotent."""
         ...
 
     async def scopes(self) -> Sequence[Scope]:

@@ -36,6 +36,12 @@ class LearnerSettings(StorageSettings):
         "its workflow alone.",
     )
 
+    learner_replay_per_minute: int = Field(
+        default=600,
+        ge=0,
+        description="Traces whose priority is refreshed in a minute, while no runs come; 0: none.",
+    )
+
     @field_validator("learner_trace_days_of")
     @classmethod
     def _scopes(cls, days: Mapping[str, float]) -> Mapping[str, float]:

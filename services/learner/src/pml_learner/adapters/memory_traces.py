@@ -31,10 +31,11 @@ from pml_learner.domain.large_results import INLINE_BYTES, trace_of
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
 from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, sliced_traces
 from pml_learner.domain.relearning import Learned
+from pml_learner.domain.replay import PastRun, RunKey
 from pml_learner.domain.retention import executed_at
 from pml_learner.domain.state import State
 from pml_learner.domain.tool_usage import Calls, UsedTool
-from pml_learner.ports import AlreadyStored, LearningBatch, TraceStore
+from pml_learner.ports import AlreadyStored, LearningBatch, Past, TraceStore
 
 
 class MemoryTraceStore(MemoryLearning, TraceStore):
@@ -142,6 +143,39 @@ class MemoryTraceStore(MemoryLearning, TraceStore):
             self.deleted.add((scope, workflow_id))
 
     @override
+    async def past(self, after: ScopedCapability | None, limit: int) -> Past | None:
+        learned = [each for each, known in self.learned.items() if known.experience.usage.count]
+        later = [each for each in learned if after is None or place_of(each) > place_of(after)]
+        if not later:
+            return None
+        scope, capability_id = capability = min(later, key=place_of)
+        found = [
+            trace
+            for of, trace in self.stored
+            if (of, trace.capability_id) == (scope, capability_id) and is_judged(trace)
+        ]
+        newest = sorted(found, key=lambda trace: -trace.executed_at)[:limit]
+        runs = {
+            (t.trace_id, executed_at(t)): PastRun(
+                t.executed_path, t.success, t.duration_ms, t.priority
+            )
+            for t in newest
+        }
+        return Past(capability, self.learned[capability].experience.learning, runs)
+
+    @override
+    async def refresh(
+        self, capability: ScopedCapability, priorities: Mapping[RunKey, float]
+    ) -> None:
+        fresh = {(capability[0], trace_id): new for (trace_id, _), new in priorities.items()}
+        self.stored = [
+            (scope, trace.model_copy(update={"priority": fresh[scope, trace.trace_id]}))
+            if (scope, trace.trace_id) in fresh
+            else (scope, trace)
+            for scope, trace in self.stored
+        ]
+
+    @override
     async def scopes(self) -> Sequence[Scope]:
         return list(dict.fromkeys(scope for scope, _ in self.stored))
 
@@ -194,6 +228,17 @@ class MemoryLearningBatch(StoreBatch[MemoryInboxBatch], LearningBatch):
         self._batch.stage(lambda: self._store.store(lessons))
         self._batch.stage(lambda: self._store.learn(lessons))
         self._batch.stage(lambda: self._store.count(calls))
+
+
+def is_judged(trace: ExecutionTrace) -> bool:
+    """Whether a run taught something of its capability."""
+    return trace.position is not None and trace.fault in (None, "capability")
+
+
+def place_of(capability: ScopedCapability) -> tuple[str, str, UUID]:
+    """The place of a capability in the order of all."""
+    scope, capability_id = capability
+    return scope.org, scope.project, capability_id
 
 
 def _usage(used: UsedTool, made: Calls) -> ToolUsage:

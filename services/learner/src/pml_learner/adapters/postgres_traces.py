@@ -37,6 +37,7 @@ from pml_learner.adapters.postgres_learning import (
     key_of,
 )
 from pml_learner.adapters.postgres_months import PostgresMonths
+from pml_learner.adapters.postgres_replay import PostgresReplay
 from pml_learner.adapters.postgres_usage import PostgresUsage
 from pml_learner.domain.large_results import INLINE_BYTES, trace_of
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
@@ -64,7 +65,9 @@ _LARGE_RESULTS = TypeAdapter(tuple[LargeResult, ...])
 T = TypeVar("T")
 
 
-class PostgresTraceStore(PostgresMonths, PostgresUsage, PostgresLearning, TraceStore):
+class PostgresTraceStore(
+    PostgresMonths, PostgresReplay, PostgresUsage, PostgresLearning, TraceStore
+):
     """Traces and learning in Postgres."""
 
     def __init__(self, pool: Pool, most_bytes: int = INLINE_BYTES) -> None:

@@ -1,0 +1,395 @@
+"""The trace store: each operation in a full store with its query plan, learning, and its lag.
+
+P6: traces learned a second, by the handler in batches of 200, divided by the rows of the same
+traces that asyncpg copies a second into an equal table. Then the store is filled with copies of
+them over 90 days (which taught nothing), and each operation is timed; its plan is in the report. At last runs arrive at a
+steady rate at a learner in a process of its own: the lag is the time from a run's publication to
+the commit of its trace. Postgres is durable; sandbox, executor and gateway are left out.
+`uv run python bench/traces.py [--traces N] [--learn N] [--rate N --seconds S] [--report FILE]`
+"""
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from statistics import median, quantiles
+from uuid import UUID
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
+
+import asyncpg
+
+from libs.pml_local.tests.support.harness import (
+    eventually,
+    fresh_database,
+    reachable_folder,
+    running_postgres,
+    stack_identity,
+)
+from pml_common.bus.nats_bus import NatsBus
+from pml_common.contracts.catalog import SERVICES
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.learner import FindTrace, ListTraces
+from pml_common.contracts.trace import BranchDecision
+from pml_common.storage.pool import Pool, connection, transaction
+from pml_common.storage.queries import load_queries
+from pml_common.storage.schema import open_schema
+from pml_learner.adapters.postgres_traces import PostgresTraceStore
+from pml_learner.application.relearning import delete_some, delete_workflow
+from pml_learner.domain.orders import order_of
+from pml_learner.domain.retention import Retention
+from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
+from pml_local.keys import make_keys
+from pml_local.nats import NatsServer
+from pml_local.parts import start_part
+from services.learner.tests.support.builders import SCOPE, finished_run, tool_call
+from tests.crashes.killed_learner import learn_until_killed
+
+SQL = load_queries("pml_learner")
+CAPABILITIES, FEW, BATCH, TIMES, DAYS = 200, 20, 200, 15, 90
+DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+SPACE_GB = 12
+"""Free disk that a million traces need at most; less ends the bench."""
+
+_FILL = """
+INSERT INTO learner.execution_trace ({columns})
+SELECT {values}
+FROM learner.execution_trace AS trace, generate_series($1::integer, $2::integer) AS copy
+WHERE trace.executed_at >= $3
+"""
+_FRESH = {
+    "id": "gen_random_uuid()",
+    "workflow_id": "gen_random_uuid()",
+    "executed_at": "executed_at - copy * $4::interval",
+    "intent_text": "intent_text || ' ' || copy",
+    "priority": "(priority + random()) / 2",
+    "position": "NULL",
+}
+_SIZE = """
+SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits
+WHERE inhparent = 'learner.execution_trace'::regclass
+"""
+_COLUMNS = """
+SELECT column_name FROM information_schema.columns
+WHERE table_schema = 'learner' AND table_name = 'execution_trace' ORDER BY ordinal_position
+"""
+_STORED = "SELECT count(*) FROM learner.inbox WHERE consumer = 'learner-on-run-finished'"
+_LAGS = """
+SELECT
+    message_id,
+    extract(epoch FROM pg_xact_commit_timestamp(xmin))::double precision AS stored_at
+FROM learner.inbox WHERE consumer = 'learner-on-run-finished'
+"""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """An operation: p50 and the slowest in milliseconds, and its plan."""
+
+    name: str
+    p50_ms: float
+    worst_ms: float
+    plan: str = ""
+
+
+def run_of(number: int, capabilities: int = CAPABILITIES) -> RunFinished:
+    """Build a run of one of the capabilities, with two calls and a decision."""
+    run = finished_run(
+        ("n1", "d1", f"n{2 + number % 3}"),
+        success=number % 5 != 0,
+        duration_ms=5 + number % 20,
+        code_hash=f"{number % capabilities:04x}" * 16,
+        started_at=time.time() * 1000,
+        calls=[tool_call("fs:stat", 0, 1, "n1"), tool_call("fs:read", 2, 3, "n2")],
+    )
+    decisions = (BranchDecision(node_id="d1", outcome="true"),)
+    intent = f"make sure that note {number % 1000} exists"
+    return run.model_copy(update={"decisions": decisions, "intent": intent})
+
+
+async def learn(store: PostgresTraceStore, runs: Sequence[RunFinished]) -> float:
+    """Return the traces learned a second."""
+    began = time.perf_counter()
+    for start in range(0, len(runs), BATCH):
+        await on_runs_finished(runs[start : start + BATCH], store, TdRule())
+    return len(runs) / (time.perf_counter() - began)
+
+
+async def copied(pool: Pool) -> float:
+    """Return the rows of the stored traces that are copied a second into an equal table."""
+    async with transaction(pool) as session:
+        rows = [tuple(row) for row in await session.fetch("SELECT * FROM execution_trace")]
+        await session.execute("CREATE TABLE copy (LIKE execution_trace INCLUDING ALL)")
+    async with transaction(pool) as session:
+        began = time.perf_counter()
+        await session.copy_records_to_table("copy", records=rows)
+    rate = len(rows) / (time.perf_counter() - began)
+    async with connection(pool) as session:
+        await session.execute("DROP TABLE copy")
+    return rate
+
+
+async def fill(pool: Pool, store: PostgresTraceStore, dsn: str, known: int, traces: int) -> None:
+    """Copy the stored traces over the days before, until there are so many."""
+    copies = max(0, traces // known - 1)
+    now = datetime.now(UTC)
+    await store.make_room((now - timedelta(days=day)).timestamp() * 1e3 for day in range(DAYS + 1))
+    async with connection(pool) as session:
+        names = [row["column_name"] for row in await session.fetch(_COLUMNS)]
+    values = ", ".join(_FRESH.get(name, f"trace.{name}") for name in names)
+    statement = _FILL.format(columns=", ".join(names), values=values)
+    apart, session = timedelta(days=DAYS) / max(1, copies), await asyncpg.connect(dsn)
+    try:
+        for copy in range(1, copies + 1):
+            since = now - timedelta(hours=1)
+            await session.execute(statement, copy, copy, since, apart, timeout=600)
+        await session.execute("VACUUM ANALYZE learner.execution_trace", timeout=600)
+    finally:
+        await session.close()
+
+
+async def timed(name: str, operation: Callable[[], Awaitable[object]], plan: str = "") -> Timed:
+    """Time an operation several times."""
+    took: list[float] = []
+    for _ in range(TIMES):
+        began = time.perf_counter()
+        await operation()
+        took.append((time.perf_counter() - began) * 1000)
+    return Timed(name, median(took), max(took), plan)
+
+
+async def plan_of(pool: Pool, name: str, *args: object) -> str:
+    """Run a statement of the store and return its plan with row counts; undo what it did."""
+    async with connection(pool) as session:
+        undone = session.transaction()
+        await undone.start()
+        try:
+            await session.execute(SQL["plan-each"])
+            explain = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) "
+            rows = await session.fetch(explain + SQL[name], *args)
+        finally:
+            await undone.rollback()
+    return "\n".join(row[0] for row in rows)
+
+
+async def operations(pool: Pool, store: PostgresTraceStore, known: RunFinished) -> list[Timed]:
+    """Time every operation of the store."""
+    capability, where = known.capability.capability_id, (SCOPE.org, SCOPE.project)
+    intent, page, first = f"{known.intent} 7", (21, 0), (None,) * 3
+    asked = {
+        "by capability": ListTraces(scope=SCOPE, capability_id=capability),
+        "by workflow": ListTraces(scope=SCOPE, workflow_id=known.workflow_id),
+        "by intent": ListTraces(scope=SCOPE, intent=intent),
+        "all, newest first": ListTraces(scope=SCOPE),
+        "all, by priority": ListTraces(scope=SCOPE, order="priority"),
+        "of a capability, by priority": ListTraces(
+            scope=SCOPE, capability_id=capability, order="priority"
+        ),
+    }
+    found: list[Timed] = []
+
+    async def save() -> None:
+        await learn(store, [run_of(number) for number in range(BATCH)])
+
+    found.append(await timed(f"save, {BATCH} runs in a batch", save))
+    one = await plan_of(pool, "find-trace", *where, known.trace_id)
+    by_id = FindTrace(scope=SCOPE, trace_id=known.trace_id)
+    found.append(await timed("by id", lambda: store.trace(by_id), one))
+    for name, query in asked.items():
+        filters = query.capability_id, query.workflow_id, query.intent
+        order = "list-traces-by-priority" if query.order == "priority" else "list-traces"
+        plan = await plan_of(pool, order, *where, *filters, *page, *first)
+        found.append(await timed(name, lambda query=query: store.traces(query), plan))
+        if name == "all, by priority" or name == "all, newest first":
+            found.append(await _deep(pool, store, name, query, order))
+    counted = await plan_of(pool, "count-traces", *where, None, None, None, 10_000)
+    found.append(Timed("count of all, up to 10,000 (a part of each list)", 0, 0, counted))
+    erased = await plan_of(pool, "delete-traces", *where, [known.workflow_id])
+    erase = partial(delete_workflow, store, SCOPE, known.workflow_id, TdRule())
+    found.append(await timed("delete the data of a workflow", erase, erased))
+    return [*found, *await _retention(pool, store)]
+
+
+async def _deep(
+    pool: Pool, store: PostgresTraceStore, name: str, query: ListTraces, order: str
+) -> Timed:
+    """Time the page after the 200 pages of 200 before."""
+    cursor = None
+    for _ in range(200):
+        some = query.model_copy(update={"limit": 200, "cursor": cursor})
+        cursor = (await store.traces(some)).next_cursor or cursor
+    later = query.model_copy(update={"cursor": cursor})
+    after = order_of(later).after(cursor) or (None,) * 3
+    plan = await plan_of(pool, order, SCOPE.org, SCOPE.project, None, None, None, 21, 0, *after)
+    return await timed(f"{name}, after 40,000", lambda: store.traces(later), plan)
+
+
+async def _retention(pool: Pool, store: PostgresTraceStore) -> list[Timed]:
+    now, found = datetime.now(UTC), list[Timed]()
+    old = now - timedelta(days=DAYS - 2)
+    plan = await plan_of(pool, "list-old", SCOPE.org, SCOPE.project, old, 1000)
+    began = time.perf_counter()
+    gone = await delete_some(store, SCOPE, old, 1000, TdRule())
+    took = (time.perf_counter() - began) * 1000
+    found.append(Timed(f"delete {gone} old workflows", took, took, plan))
+    began = time.perf_counter()
+    await store.drop_months(Retention(timedelta(days=40)), now)
+    took = (time.perf_counter() - began) * 1000
+    found.append(Timed("drop the months before the last 40 days", took, took))
+    return found
+
+
+async def lags(nats_url: str, dsn: str, home: Path, rate: int, seconds: int) -> Sequence[float]:
+    """Return the seconds from each run's publication to the commit of its trace, sorted."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([learn_until_killed.__module__])
+    learner = context.Process(target=learn_until_killed, args=(nats_url, dsn, home, NatsBus))
+    learner.start()
+    bus = await NatsBus.connect(nats_url, service="executor", identity=stack_identity(home))
+    session, published = await asyncpg.connect(dsn), dict[UUID, float]()
+
+    async def stored() -> bool:
+        await asyncio.sleep(0.5)  # a count costs time, too
+        try:
+            return await session.fetchval(_STORED) >= len(published)
+        except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError):
+            return False
+
+    async def publish(number: int) -> None:
+        run = run_of(number)
+        published[run.event_id] = time.time()
+        await bus.publish(run)
+
+    try:
+        await asyncio.gather(*(publish(number) for number in range(CAPABILITIES)))
+        await eventually(stored)
+        published.clear()
+        await session.execute("TRUNCATE learner.inbox")
+        began, sending = time.monotonic(), set[asyncio.Task[None]]()
+        for number in range(rate * seconds):
+            task = asyncio.create_task(publish(number))
+            sending.add(task)
+            task.add_done_callback(sending.discard)
+            ahead = began + (number + 1) / rate - time.monotonic()
+            await asyncio.sleep(max(0.0, ahead))
+        await asyncio.gather(*sending)
+        reached = rate * seconds / (time.monotonic() - began)
+        print(f"{reached:.0f} runs a second for {seconds} s")
+        await eventually(stored, within=300)
+        rows = await session.fetch(_LAGS)
+        return sorted(
+            row["stored_at"] - published[row["message_id"]]
+            for row in rows
+            if row["message_id"] in published
+        )
+    finally:
+        learner.kill()
+        learner.join(10)
+        await session.close()
+        await bus.drain()
+
+
+def table(timings: Sequence[Timed]) -> list[str]:
+    """Return the table of the operations."""
+    return [
+        "| operation | p50, ms | slowest, ms |",
+        "| --- | --- | --- |",
+        *(f"| {e.name} | {e.p50_ms:.1f} | {e.worst_ms:.1f} |" for e in timings if e.p50_ms),
+    ]
+
+
+async def measure_store(given: argparse.Namespace, home: Path) -> list[str]:
+    """Measure learning and each operation; return the lines of the report."""
+    lines: list[str] = []
+
+    def say(*some: str) -> None:
+        lines.extend(some)
+        print("\n".join(some), flush=True)
+
+    load = f"{os.getloadavg()[0]:.1f}"
+    async with (
+        running_postgres(home, **DURABLE) as server,
+        fresh_database(server) as dsn,
+        open_schema(dsn, "learner", "pml_learner") as pool,
+    ):
+        store = PostgresTraceStore(pool)
+        runs = [run_of(number) for number in range(given.learn)]
+        few = [run_of(number, FEW) for number in range(given.learn)]
+        await learn(store, [run_of(number) for number in range(CAPABILITIES)])
+        rates = await learn(store, few), await learn(store, runs)
+        floor = await copied(pool)
+        for rate, capabilities in zip(rates, (FEW, CAPABILITIES), strict=True):
+            say(
+                f"P6, {capabilities} capabilities: {rate:.0f} traces learned a second, "
+                f"{floor:.0f} rows copied: {rate / floor:.3f} (load {load}).",
+                "",
+            )
+        await fill(pool, store, dsn, len(runs) + len(few) + CAPABILITIES, given.traces)
+        async with connection(pool) as session:
+            count = await session.fetchval("SELECT count(*) FROM execution_trace")
+            size = await session.fetchval(_SIZE)
+        say(f"{count} traces, {int(size) / 2**20:.0f} MiB with their indexes:", "")
+        timings = await operations(pool, store, runs[7])
+        say(*table(timings))
+    lines += ["", "## Plans"]
+    for each in timings:
+        if each.plan:
+            lines += [f"### {each.name[0].upper()}{each.name[1:]}", "```", each.plan, "```"]
+    return lines
+
+
+async def measure_lag(given: argparse.Namespace, home: Path) -> str:
+    """Measure how late traces are; return the line of the report."""
+    nats = NatsServer(home / "nats", home / "nats.log", secrets.token_hex())
+    async with (
+        running_postgres(home, **DURABLE, track_commit_timestamp="on") as server,
+        fresh_database(server) as dsn,
+    ):
+        process = await start_part(nats)
+        try:
+            late = await lags(nats.url, dsn, home, given.rate, given.seconds)
+        finally:
+            await process.kill()
+    cuts = quantiles(late, n=100)
+    said = (
+        f"Lag of {len(late)} runs, {given.rate} a second: p50 {cuts[49] * 1e3:.0f} ms, "
+        f"p99 {cuts[98] * 1e3:.0f} ms, longest {late[-1] * 1e3:.0f} ms "
+        f"(load at the end {os.getloadavg()[0]:.1f})."
+    )
+    print(said, flush=True)
+    return said
+
+
+def main() -> None:
+    """Measure, and write the report if asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=int, default=20_000)
+    parser.add_argument("--learn", type=int, default=4_000)
+    parser.add_argument("--rate", type=int, default=100)
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--report", type=Path, default=None)
+    given = parser.parse_args()
+    with reachable_folder() as home:
+        if shutil.disk_usage(home).free < SPACE_GB * 1e9 * given.traces / 1e6:
+            sys.exit(f"{home} has too little room for {given.traces} traces")
+        make_keys(home / "keys", SERVICES)
+        lines = [asyncio.run(measure_lag(given, home)), ""] if given.seconds else []
+        lines += asyncio.run(measure_store(given, home)) if given.learn else []
+    if given.report is not None:
+        words = " ".join(["uv run python bench/traces.py", *sys.argv[1:]])
+        head = ["# A million traces", f"`{words}`, on two cores beside other load.", ""]
+        given.report.write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,18 +1,20 @@
-"""`pml learner`: what the learner stored of runs."""
+"""`pml learner`: stored runs, and what was learned from them."""
 
 from typing import Annotated, Literal
 
 import typer
 
-from pml_cli.options import AsJson, Url
+from pml_cli.options import AsJson, KeyFile, Url
 from pml_cli.session import session
 
-learner = typer.Typer(no_args_is_help=True, help="Read what was recorded of runs.")
+learner = typer.Typer(
+    no_args_is_help=True, help="Read what was recorded of runs, and learn from it again."
+)
 
 
 @learner.callback()
 def main() -> None:
-    """Read what was recorded of runs."""
+    """Read what was recorded of runs, and learn from it again."""
 
 
 @learner.command("traces")
@@ -40,3 +42,19 @@ def learner_trace(trace: str, url: Url = None, as_json: AsJson = False) -> None:
 
     with session(url, as_json=as_json) as (client, out):
         tracing.trace(client, out, trace)
+
+
+@learner.command("rebuild")
+def learner_rebuild(
+    capability: Annotated[str | None, typer.Option(help="Id of a capability.")] = None,
+    key_file: KeyFile = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute all learned values from the stored traces, while learning goes on; Ctrl-C cancels,
+    and a repetition continues. For the approver."""
+    from pml_cli.commands import rebuilding
+    from pml_cli.credentials import deciding_headers
+
+    with session(url, as_json=as_json) as (client, out):
+        rebuilding.rebuild(client, out, capability, deciding_headers(client.url, key_file))

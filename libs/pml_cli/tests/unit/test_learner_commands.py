@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
-from libs.pml_cli.tests.support.fakes import Gateway, pml
+from libs.pml_cli.tests.support.fakes import APPROVER, Gateway, pml
 
 CAPABILITY = "bfde1ab3-3f21-5896-84dd-b846b27ca7e8"
 PAGE = json.loads(
@@ -38,3 +39,33 @@ def test_one_trace_is_drawn(
     assert pml(monkeypatch, "learner", "trace", trace["trace_id"]) == 0
     assert "n1 → d1 false → n3" in capsys.readouterr().out
     assert pml(monkeypatch, "learner", "trace", "x") == 2
+
+
+class Parts(dict[str, tuple[int, object]]):
+    """Gives its answers one after the other, whatever is asked."""
+
+    @override
+    def __getitem__(self, line: str) -> tuple[int, object]:
+        return self.pop(next(iter(self)))
+
+
+def test_a_rebuild_goes_on_until_nothing_is_left_and_is_the_approvers(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = {"rebuilt": 2, "changed": 1, "traces": 700, "missing": 0, "left": 1}
+    last = {"rebuilt": 1, "changed": 0, "traces": 9, "missing": 3, "left": 0, "after": None}
+    gateway.answers = Parts({"first": (200, {**part, "after": CAPABILITY}), "second": (200, last)})
+    assert pml(monkeypatch, "learner", "rebuild", "--json") == 0
+    assert gateway.asked == [
+        ("POST /api/learning/rebuild", {"capability_id": None, "after": None}),
+        ("POST /api/learning/rebuild", {"capability_id": None, "after": CAPABILITY}),
+    ]
+    assert gateway.keys == [f"POST /api/learning/rebuild {APPROVER['Authorization']}"] * 2
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"rebuilt": 3, "changed": 1, "traces": 709, "missing": 3}
+    assert "2 rebuilt from 700 traces, 1 left" in said.err
+    gateway.answers = {"POST /api/learning/rebuild": (200, last)}
+    assert pml(monkeypatch, "learner", "rebuild", "--capability", CAPABILITY) == 0
+    assert gateway.asked[-1][1] == {"capability_id": CAPABILITY, "after": None}
+    assert "3 traces are lost: what they taught stays" in capsys.readouterr().out
+    assert pml(monkeypatch, "learner", "rebuild", "--capability", "fs:a") == 2

@@ -94,6 +94,7 @@ async def test_openapi_requires_the_credential_for_deciding_only() -> None:
         assert secured == [
             ("post", "/api/approvals/elicitation"),
             ("post", "/api/workflows/{workflow_id}/approval"),
+            ("post", "/api/learning/rebuild"),
             ("post", "/api/index/reindex"),
             ("post", "/api/servers/reload"),
             ("post", "/api/servers/{server}/accept"),

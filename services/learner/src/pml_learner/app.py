@@ -25,6 +25,7 @@ from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_call_ended import on_calls_ended
 from pml_learner.entrypoints.bus.on_find_trace import on_find_trace
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
+from pml_learner.entrypoints.bus.on_rebuild_learning import on_rebuild_learning
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.entrypoints.bus.on_usage import (
     on_give_feedback,
@@ -60,6 +61,12 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         )
         await bus.serve(
             catalog.FIND_TRACE, map_unavailable(partial(on_find_trace, traces=traces), unavailable)
+        )
+        await bus.serve(
+            catalog.REBUILD_LEARNING,
+            map_unavailable(
+                partial(on_rebuild_learning, bus=bus, traces=traces, rule=_RULE), unavailable
+            ),
         )
         await bus.serve(
             catalog.LIST_TOOL_USAGE,

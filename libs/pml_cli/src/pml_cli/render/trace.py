@@ -85,4 +85,5 @@ def _head(trace: ExecutionTrace) -> str:
         f"{mark} {escape(trace.intent or f'capability {trace.name or trace.capability_id}')} "
         f"[cyan]{milliseconds(trace.duration_ms)}[/] "
         f"[dim]priority {trace.priority:.2f}[/]{why}"
+        f"{f' [dim]fault of the {trace.fault}[/]' if trace.fault else ''}"
     )

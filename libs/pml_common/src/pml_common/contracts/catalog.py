@@ -359,6 +359,14 @@ FIND_TRACE = QueryType(
     "Find one trace by its id.",
     clients=("gateway",),
 )
+REBUILD_LEARNING = QueryType(
+    "learner",
+    "rebuild-learning",
+    learner.RebuildLearning,
+    learner.RebuildProgress,
+    "Recompute a bounded part of what capabilities learned, from their traces.",
+    clients=("gateway",),
+)
 LIST_TOOL_USAGE = QueryType(
     "learner",
     "list-tool-usage",

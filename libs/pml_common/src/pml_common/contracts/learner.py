@@ -229,3 +229,24 @@ class FeedbackPage(Contract):
     feedback: tuple[Feedback, ...]
     total: int = Field(ge=0)
     next_cursor: PlaceCursor | None = None
+
+
+class RebuildLearning(Query):
+    """Recompute what capabilities learned, from their stored traces: of one capability, or of those
+    after the id `after`. Each query does a bounded part; without effect on what is up to date."""
+
+    capability_id: UUID | None = None
+    after: UUID | None = None
+
+
+class RebuildProgress(Contract):
+    """The part of a rebuild that one query did: `rebuilt` capabilities are done, of which `changed`
+    are other than before; `traces` were read, `missing` ones were found to be lost. `left`
+    capabilities are still to do: ask again with `after`."""
+
+    rebuilt: int = Field(ge=0)
+    changed: int = Field(ge=0)
+    traces: int = Field(ge=0)
+    missing: int = Field(ge=0)
+    left: int = Field(ge=0)
+    after: UUID | None = None

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pml_common.bus.port import Bus
 from pml_common.contracts import ids
-from pml_common.contracts.learner import LearningUpdated
+from pml_common.contracts.learner import LearningUpdated, RebuildLearning, RebuildProgress
 from pml_common.contracts.scope import Scope
 from pml_learner.domain.lesson import ScopedCapability
 from pml_learner.domain.relearning import Learned, Step, folded_away, rebuilt
@@ -24,6 +24,7 @@ STEP: Final = 500
 """Traces read in one step."""
 _STALE_AT_ONCE: Final = 20
 _STEPS_AT_ONCE: Final = 200
+_STEPS_OF_A_QUERY: Final = 10
 _DELETE_AT_ONCE: Final = 1000
 
 
@@ -72,6 +73,43 @@ async def relearn_stale(bus: Bus, traces: TraceStore, rule: TdRule) -> None:
             is_done = stepped is None or stepped[0].is_done
         if is_done:
             await publish_rebuilt(bus, traces, capability, rule)
+
+
+async def rebuild_some(
+    bus: Bus, traces: TraceStore, query: RebuildLearning, rule: TdRule, limit: int = STEP
+) -> RebuildProgress | None:
+    """Rebuild a bounded part of a scope; None where nothing is known of the one capability. Raises
+    StorageUnavailable and BusUnavailable."""
+    scope, wanted = query.scope, query.capability_id
+    found, total = await traces.capabilities(scope, query.after, _STEPS_OF_A_QUERY)
+    if wanted is not None:
+        found, total = [wanted], 1
+    done, changed, read, missing, after = 0, 0, 0, 0, query.after
+    for _ in range(_STEPS_OF_A_QUERY):
+        if done == len(found):
+            break
+        capability = scope, found[done]
+        stepped = await rebuild_step(traces, capability, rule, limit)
+        if stepped is None:
+            return None
+        step, count = stepped
+        read += count
+        if step.is_done:
+            await publish_rebuilt(bus, traces, capability, rule)
+            changed, missing, after = (
+                changed + int(step.changed),
+                missing + step.missing,
+                found[done],
+            )
+            done += 1
+    return RebuildProgress(
+        rebuilt=done,
+        changed=changed,
+        traces=read,
+        missing=missing,
+        left=total - done,
+        after=after,
+    )
 
 
 async def fold_away(

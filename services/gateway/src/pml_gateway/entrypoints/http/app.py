@@ -35,6 +35,7 @@ from pml_gateway.entrypoints.http.graph import graph_routes
 from pml_gateway.entrypoints.http.guard import Guard
 from pml_gateway.entrypoints.http.health import health_routes
 from pml_gateway.entrypoints.http.index import index_routes
+from pml_gateway.entrypoints.http.learning import learning_routes
 from pml_gateway.entrypoints.http.routing import approver_of, caller_of, caller_or_approver_of
 from pml_gateway.entrypoints.http.servers import server_routes
 from pml_gateway.entrypoints.http.stats import stats_routes
@@ -127,6 +128,7 @@ def rest_app(
         dns_change_routes(query_client, use_cases.composed, caller_or_approver_of(callers)),
         stats_routes(query_client, use_cases.speculations, caller),
         trace_routes(use_cases.traces, caller),
+        learning_routes(query_client, approver_of(callers)),
         index_routes(query_client, caller, approver_of(callers)),
         tool_routes(agents, bus, caller),
         server_routes(

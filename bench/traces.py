@@ -2,9 +2,10 @@
 
 P6: traces learned a second, by the handler in batches of 200, divided by the rows of the same
 traces that asyncpg copies a second into an equal table. Then the store is filled with copies of
-them over 90 days (which taught nothing), and each operation is timed; its plan is in the report. At last runs arrive at a
-steady rate at a learner in a process of its own: the lag is the time from a run's publication to
-the commit of its trace. Postgres is durable; sandbox, executor and gateway are left out.
+them over 90 days (which taught nothing), and each operation is timed; its plan is in the report.
+Before that, runs arrive at a steady rate at a learner in a process of its own: the lag is the time
+from a run's publication to the commit of its trace. Postgres is durable; sandbox, executor and
+gateway are left out.
 `uv run python bench/traces.py [--traces N] [--learn N] [--rate N --seconds S] [--report FILE]`
 """
 

@@ -25,16 +25,26 @@ class MemoryEdgeStore(EdgeStore):
 
     @override
     async def count(self, shown: Sequence[ShownEdge], consumer: str, at: datetime) -> Counted:
-        known = self._tables.behaviours
+        behaviours = self._tables.behaviours
         missing = {
             each.message_id
             for each in shown
             for capability in each.capabilities
-            if (each.key[0], capability) not in known
+            if (each.key[0], capability) not in behaviours
         }
-        ids = {each.message_id for each in shown} - missing
+        known = [each for each in shown if not (each.capabilities and each.message_id in missing)]
+        made: list[EdgeKey] = []
+        for name in {each.counted_by(consumer) for each in known}:
+            of_name = [each for each in known if each.counted_by(consumer) == name]
+            made += await self._count(of_name, name, at)
+        return Counted(missing, made)
+
+    async def _count(
+        self, shown: Sequence[ShownEdge], consumer: str, at: datetime
+    ) -> Sequence[EdgeKey]:
+        ids = {each.message_id for each in shown}
         async with self._tables.inbox.batch_once(ids, consumer) as batch:
-            new = [each for each in shown if each.message_id in ids - batch.replayed.keys()]
+            new = [each for each in shown if each.message_id not in batch.replayed]
             rows = {each.key: self._row(each.key) for each in new}
             before = {
                 key: ShownBy("inferred") if row is None else row.shown for key, row in rows.items()
@@ -42,7 +52,7 @@ class MemoryEdgeStore(EdgeStore):
             for key, after in counted(before, new, at).items():
                 row = rows[key] or EdgeRow(after, 0.0, at, at)
                 self._store(key, replace(row, shown=after, confidence=after.confidence(at)), at)
-        return Counted(missing, [key for key, row in rows.items() if row is None])
+        return [key for key, row in rows.items() if row is None]
 
     @override
     async def fade(self, at: datetime, limit: int) -> int:

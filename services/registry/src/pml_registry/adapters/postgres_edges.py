@@ -40,19 +40,18 @@ class PostgresEdgeStore(EdgeStore):
             unknown = await session.fetch(_SQL["unknown-capabilities"], *columns(named, 4))
             missing = {row["message_id"] for row in unknown}
             claims = {
-                (each.message_id, *scope_columns(each.key[0]))
+                (each.message_id, each.counted_by(consumer), *scope_columns(each.key[0]))
                 for each in shown
-                if each.message_id not in missing
+                if not (each.capabilities and each.message_id in missing)
             }
-            claimed = await session.fetch(
-                _SQL["claim-edges"], *columns(sorted(claims), 3), consumer
-            )
-            new = {row["message_id"] for row in claimed}
+            claimed = await session.fetch(_SQL["claim-edges"], *columns(sorted(claims), 4))
+            new = {(row["message_id"], row["consumer"]) for row in claimed}
+            counting = [
+                each for each in shown if (each.message_id, each.counted_by(consumer)) in new
+            ]
             made: list[EdgeKey] = []
             for table in _TABLES:
-                of_table = [
-                    each for each in shown if each.message_id in new and _table(each.key) == table
-                ]
+                of_table = [each for each in counting if _table(each.key) == table]
                 if of_table:
                     made += await _count(session, table, of_table, at)
         return Counted(missing, made)

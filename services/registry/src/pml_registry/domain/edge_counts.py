@@ -1,8 +1,10 @@
 """Edges that runs show: counted within bounds, and fading while no run shows them."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, Literal
 from uuid import UUID
 
@@ -50,6 +52,11 @@ class ShownEdge:
         """Those at its ends."""
         return [UUID(end) for end in self.key[1:3] if ":" not in end]
 
+    def counted_by(self, consumer: str) -> str:
+        """Return the consumer under which its message is remembered. Edges of capabilities are
+        remembered apart: those between tools may be counted before the capabilities exist."""
+        return f"{consumer}/calls" if self.capabilities else consumer
+
 
 def shown_edges(observed: Iterable[EdgesObserved]) -> Sequence[ShownEdge]:
     """Return the edges of each message between two different nodes with valid ids, each once. No
@@ -80,6 +87,7 @@ def _edges(observed: EdgesObserved) -> Iterable[tuple[str, str, ShownType, int]]
             yield each.from_, each.to, each.type, each.count
 
 
+@lru_cache(maxsize=4096)
 def _is_node(end: str) -> bool:
     if ":" in end:
         return is_tool_id(end)
@@ -134,30 +142,31 @@ class ShownBy:
         """Return it with runs of a cohort added, within its bounds."""
         at = max(at, self.last_shown)
         hour, faded = int(at.timestamp() // 3600), self._faded(at)
-        shares = {each.cohort: each for each in self.shares}
+        shares = {
+            each.cohort: Share(each.cohort, each.strength * faded, each.hour, each.in_hour)
+            for each in self.shares
+        }
         own = shares.get(cohort, Share(cohort, 0.0, hour, 0))
         before = own.in_hour if own.hour == hour else 0
         counted = min(runs, MOST_AN_HOUR - before)
-        after = {
-            each.cohort: replace(each, strength=each.strength * faded) for each in shares.values()
-        }
-        strength = min(MOST_OF_A_COHORT, own.strength * faded + counted)
-        after[cohort] = Share(cohort, strength, hour, before + counted)
-        sunk = replace(self, source=self._source(self.strength(at)))
-        grown = replace(
-            sunk,
-            count=self.count + counted,
-            shares=tuple(after[each] for each in sorted(after)),
-            last_shown=at,
+        strength = min(MOST_OF_A_COHORT, own.strength + counted)
+        shares[cohort] = Share(cohort, strength, hour, before + counted)
+        return ShownBy(
+            self._source(self.strength(at), sum(each.strength for each in shares.values())),
+            self.count + counted,
+            tuple(shares[each] for each in sorted(shares)),
+            at,
+            self.base,
+            self.base_confidence,
         )
-        return replace(grown, source=grown._source(grown.strength(at)))
 
     def _faded(self, at: datetime) -> float:
         return 0.5 ** (max(timedelta(0), at - self.last_shown) / HALF_LIFE)
 
-    def _source(self, strength: float) -> EdgeSource:
+    def _source(self, strength: float, grown: float = 0.0) -> EdgeSource:
+        """Return the source at a strength, which runs have let grow."""
         stays = self.source == "observed" and strength >= _SINKS_BELOW
-        if stays or strength >= _PROMOTED_FROM:
+        if stays or max(strength, grown) >= _PROMOTED_FROM:
             return "observed"
         return self.base or "inferred"
 
@@ -166,7 +175,9 @@ def counted(
     before: Mapping[EdgeKey, ShownBy], shown: Iterable[ShownEdge], at: datetime
 ) -> Mapping[EdgeKey, ShownBy]:
     """Add the runs that showed edges to those before."""
-    after = dict(before)
+    after, runs = dict(before), Counter[tuple[EdgeKey, int]]()
     for each in shown:
-        after[each.key] = after[each.key].plus(each.cohort, each.runs, at)
+        runs[each.key, each.cohort] += each.runs
+    for (key, cohort), added in runs.items():
+        after[key] = after[key].plus(cohort, added, at)
     return after

@@ -36,8 +36,8 @@ class Added:
 
 @dataclass(frozen=True)
 class Counted:
-    """The messages of which nothing was counted, as a capability does not exist, and the edges that
-    are new."""
+    """The messages whose edges of capabilities were not counted, as one does not exist, and the
+    edges that are new."""
 
     missing: Collection[UUID]
     made: Sequence[EdgeKey]

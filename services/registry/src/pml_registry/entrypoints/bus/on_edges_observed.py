@@ -18,9 +18,6 @@ from pml_registry.ports.graph import Counted, DependencyStore, EdgeStore
 log = logging.getLogger(__name__)
 
 _CONSUMER = catalog.REGISTRY_ON_EDGES_OBSERVED.durable
-_CAPABILITIES = f"{_CONSUMER}/calls"
-"""Edges of capabilities are remembered apart: those between tools may be counted before the
-capabilities exist."""
 
 
 async def on_edges_observed(
@@ -31,12 +28,9 @@ async def on_edges_observed(
 ) -> Handled:
     """Count the runs that showed edges, those of each message once. Messages that name a capability
     which does not exist yet fail as Retryable."""
-    shown, at = shown_edges(observed), now()
-    if of_tools := [each for each in shown if not each.capabilities]:
-        await edges.count(of_tools, _CONSUMER, at)
     counted = Counted((), ())
-    if of_capabilities := [each for each in shown if each.capabilities]:
-        counted = await edges.count(of_capabilities, _CAPABILITIES, at)
+    if shown := shown_edges(observed):
+        counted = await edges.count(shown, _CONSUMER, now())
         await _warn_of_cycles(counted, dependencies)
     last = {each.scope: each for each in observed if each.event_id not in counted.missing}
     facts: dict[UUID, Sequence[Message]] = {

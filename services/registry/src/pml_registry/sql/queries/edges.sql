@@ -1,5 +1,5 @@
 -- Edges that runs show, in three tables: between capabilities, between tools, and between both. A
--- message counts once: its row in the inbox and its edges are one transaction.
+-- message counts once: its rows in the inbox and its edges are one transaction.
 
 -- name: unknown-capabilities
 -- Messages that name a capability which does not exist.
@@ -14,11 +14,12 @@ WHERE NOT EXISTS (
 
 -- name: claim-edges
 INSERT INTO inbox (message_id, consumer, org, project)
-SELECT message_id, $4, org, project
-FROM unnest($1::uuid[], $2::text[], $3::text[]) AS claimed (message_id, org, project)
-ORDER BY message_id
+SELECT message_id, consumer, org, project
+FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[])
+    AS claimed (message_id, consumer, org, project)
+ORDER BY message_id, consumer
 ON CONFLICT DO NOTHING
-RETURNING message_id
+RETURNING message_id, consumer
 
 -- name: meet-capability-edges
 INSERT INTO capability_dependency (

@@ -250,14 +250,16 @@ def test_a_capability_is_drawn_with_its_learned_paths(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = json.loads((EXAMPLES / "qry.registry.resolve-capability.v2.reply.json").read_text())
+    record |= {"health": "failing", "notices": ["call fs:ensure_file@1"]}
     gateway.answers["GET /api/capabilities/fs:ensure_file"] = (200, record)
     assert pml(monkeypatch, "capabilities", "fs:ensure_file") == 0
-    out = capsys.readouterr().out
+    out, noted = capsys.readouterr()
+    assert "call fs:ensure_file@1" in noted
     assert "n1 → d1 → n2" in out
     assert "dominant" in out
     assert "signed with the key 5f1c9a0be27d4436, not verified" in out
     assert "source: code" in out
-    assert "unproven" in out
+    assert "failing" in out
 
 
 @pytest.mark.parametrize(

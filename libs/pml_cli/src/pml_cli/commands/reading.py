@@ -138,8 +138,7 @@ def tools(client: Client, out: Output) -> None:
         typed = "declared" if tool.get("output_schema") is not None else learned
         table.add_row(escape(f"{tool['server']}:{tool['name']}"), named, typed, text)
     out.show(answer, table)
-    for notice in [] if out.as_json else cast(list[str], answer.get("notices") or []):
-        out.note(notice)
+    _notice(out, answer)
 
 
 def capabilities(client: Client, out: Output, limit: int | None) -> None:
@@ -153,6 +152,12 @@ def capabilities(client: Client, out: Output, limit: int | None) -> None:
         facts = str(usage.count), rate_text(usage), others_text(usage), health
         table.add_row(escape(str(one["name"])), *facts, text)
     out.show(answer, table)
+
+
+def _notice(out: Output, answer: Json) -> None:
+    """Print an answer's notices, unless as JSON."""
+    for notice in [] if out.as_json else cast(list[str], answer.get("notices") or []):
+        out.note(notice)
 
 
 def _health_of(one: Json) -> str:
@@ -216,6 +221,7 @@ def capability(client: Client, out: Output, wanted: str) -> None:
         f"[dim]cache: {cache}[/]",
         f"[dim]source: {escape(source)}[/]",
     )
+    _notice(out, found)
 
 
 def definition(client: Client, out: Output, wanted: str) -> None:

@@ -1,6 +1,6 @@
 """Composition root of the gateway: message → handler, route → handler."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence, Set
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -26,6 +26,7 @@ from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.local_callers import LocalCallers
 from pml_gateway.adapters.login_files import LoginFiles
 from pml_gateway.adapters.mcp_client.configured import configured_servers
+from pml_gateway.adapters.mcp_client.server_calls import OnLog
 from pml_gateway.adapters.mcp_client.server_pool import OnOffers, OnTools
 from pml_gateway.adapters.mcp_client.uri_templates import fits
 from pml_gateway.adapters.policy_file import PolicyFile
@@ -60,7 +61,7 @@ from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.entrypoints.mcp.session_streams import StreamLimits
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
-from pml_gateway.ports import OfferingServers
+from pml_gateway.ports import Caller, LogMessage, OfferingServers
 from pml_gateway.settings import GatewaySettings
 
 _UNSEEN_CHANGES = ("learned", "created", "aliased", "tagged", "labelled")
@@ -92,6 +93,11 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             await listener(server, tools)
 
     offer_listeners: list[OnOffers] = []
+    log_listeners: list[OnLog] = []
+
+    def on_log(message: LogMessage, callers: Set[Caller | None]) -> None:
+        for listener in log_listeners:
+            listener(message, callers)
 
     async def on_offers(before: Offers, now: Offers) -> None:
         for listener in offer_listeners:
@@ -111,6 +117,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             quarantine.admit,
             None if settings.gateway_logins is None else LoginFiles(settings.gateway_logins),
             on_offers,
+            on_log,
         ) as (servers, configured):
             stubs = [StubTools()] if settings.gateway_stub_tools else []
             checks = {"postgres": storage_check(pool)}
@@ -131,6 +138,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             )
             endpoint = mcp_endpoint(parts, servers)
             offer_listeners.append(endpoint.offers_changed)
+            log_listeners.append(endpoint.log)
             announcer = ToolAnnouncer(bus, settings.scope, bus.now, quarantine.reports)
             listeners += [announcer.announce, _change_publisher(endpoint)]
             await register_handlers(parts)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.api.log_levels import LogLevel
 from pml_gateway.domain.servers.offers import Offers
-from pml_gateway.ports import OfferingServers, OfferMethod
+from pml_gateway.ports import Caller, OfferingServers, OfferMethod
 
 
 @dataclass
@@ -21,11 +22,16 @@ class StubOffers(OfferingServers):
         default_factory=list[tuple[str, OfferMethod, JsonObject, JsonObject]]
     )
 
+    levels: list[LogLevel] = field(default_factory=list[LogLevel])
+
     def offers(self) -> Mapping[str, Offers]:
         return self.listed
 
     def shown(self, tool_id: str) -> JsonObject:
         return self.tools.get(tool_id, {})
+
+    def want_logs(self, level: LogLevel) -> None:
+        self.levels.append(level)
 
     async def ask(
         self,
@@ -34,6 +40,7 @@ class StubOffers(OfferingServers):
         params: JsonObject,
         capabilities: JsonObject,
         timeout_s: float,
+        caller: Caller | None = None,
     ) -> JsonObject:
         self.asked.append((server, method, params, capabilities))
         if isinstance(self.answer, Exception):

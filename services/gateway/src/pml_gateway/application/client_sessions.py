@@ -9,6 +9,7 @@ from uuid import uuid4
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.client_session import ClientSession, caller_key, session_key
 from pml_gateway.domain.api.errors import Busy
+from pml_gateway.domain.api.log_levels import LogLevel
 from pml_gateway.ports import Caller, ClientSessions
 
 _RETRY_AFTER_S = 60
@@ -74,12 +75,16 @@ class Sessions:
         )
         return None if found is None else await self._used(found)
 
-    async def renew(self, session: ClientSession) -> bool:
-        """Note that a session is used; return whether there still is one."""
+    async def renew(self, session: ClientSession) -> ClientSession | None:
+        """Note that a session is used; return it as it is now, None where there is none any
+        more."""
         found = await self._store.find(session.caller, session.key)
-        if found is not None:
-            await self._used(found)
-        return found is not None
+        return None if found is None else await self._used(found)
+
+    async def set_log_level(self, session: ClientSession, level: LogLevel) -> None:
+        """Have log messages of this level and above sent to a session's client."""
+        changed = session.model_copy(update={"log_level": level, "used_at": self._now()})
+        await self._store.keep(changed, self._limits.ttl_s)
 
     async def end(self, session: ClientSession) -> None:
         """Forget a session."""

@@ -11,8 +11,9 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import Forbidden
+from pml_gateway.domain.api.log_levels import LogLevel
 from pml_gateway.domain.api.offered import Fits, Offered, may_read, permitted
-from pml_gateway.ports import OfferedToCallers, OfferingServers
+from pml_gateway.ports import Caller, OfferedToCallers, OfferingServers
 
 _TEMPLATE: Final = "ref/resource"
 
@@ -35,14 +36,18 @@ class PassThrough(OfferedToCallers):
         return self.servers.shown(tool_id)
 
     @override
+    def want_logs(self, level: LogLevel) -> None:
+        self.servers.want_logs(level)
+
+    @override
     async def read(
-        self, scope: Scope, uri: str, more: JsonObject, capabilities: JsonObject
+        self, caller: Caller, uri: str, more: JsonObject, capabilities: JsonObject
     ) -> JsonObject:
-        server, there = self.offered(scope).resource(uri)
-        if not may_read(self.policy_of(scope), server, f"resources/{there}"):
+        server, there = self.offered(caller.scope).resource(uri)
+        if not may_read(self.policy_of(caller.scope), server, f"resources/{there}"):
             raise Forbidden(f"the policy does not allow reading {uri}")
         answer = await self.servers.ask(
-            server, "resources/read", {**more, "uri": there}, capabilities, self.timeout_s
+            server, "resources/read", {**more, "uri": there}, capabilities, self.timeout_s, caller
         )
         contents = answer.get("contents")
         if there == uri or not isinstance(contents, list):
@@ -51,16 +56,16 @@ class PassThrough(OfferedToCallers):
 
     @override
     async def prompt(
-        self, scope: Scope, name: str, more: JsonObject, capabilities: JsonObject
+        self, caller: Caller, name: str, more: JsonObject, capabilities: JsonObject
     ) -> JsonObject:
-        server, there = self.offered(scope).prompt(name)
+        server, there = self.offered(caller.scope).prompt(name)
         return await self.servers.ask(
-            server, "prompts/get", {**more, "name": there}, capabilities, self.timeout_s
+            server, "prompts/get", {**more, "name": there}, capabilities, self.timeout_s, caller
         )
 
     @override
-    async def complete(self, scope: Scope, ref: JsonObject, more: JsonObject) -> JsonObject:
-        offered = self.offered(scope)
+    async def complete(self, caller: Caller, ref: JsonObject, more: JsonObject) -> JsonObject:
+        offered = self.offered(caller.scope)
         if ref.get("type") == _TEMPLATE:
             server, there = offered.template(str(ref.get("uri")))
             named: JsonObject = {**ref, "uri": there}
@@ -68,7 +73,7 @@ class PassThrough(OfferedToCallers):
             server, there = offered.prompt(str(ref.get("name")))
             named = {**ref, "name": there}
         return await self.servers.ask(
-            server, "completion/complete", {**more, "ref": named}, {}, self.timeout_s
+            server, "completion/complete", {**more, "ref": named}, {}, self.timeout_s, caller
         )
 
 

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from pml_common.contracts.gateway import DecidedThrough
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.approval_form import ApprovalForm, FormAnswer, GivenAnswer
+from pml_gateway.domain.api.log_levels import LogLevel
 
 
 class Asker(Protocol):
@@ -47,6 +48,27 @@ class ToolProgress:
     progress: float
     total: float | None
     message: str | None
+
+
+@dataclass(frozen=True)
+class LogMessage:
+    """A log message of an MCP server, with the parameters of its notification to our clients."""
+
+    level: LogLevel
+    params: JsonObject
+
+
+class LogTaker(Protocol):
+    """Takes the log messages that servers send during a call, for its client."""
+
+    @property
+    def level(self) -> LogLevel:
+        """The least level that the client wants."""
+        ...
+
+    def take(self, message: LogMessage) -> None:
+        """Have a message sent, if the client wants it."""
+        ...
 
 
 class ClientRefused(Exception):
@@ -93,13 +115,14 @@ class CallerSide:
     `withdrawn`, where the call is cancelled, whether its caller wants the workflow stopped. Through
     `client`, if it is an MCP client that said what it can do, it is asked while it waits. `asker`
     asks its user to decide an approval, where the client can do that. `relay` takes the progress of
-    tools that are called meanwhile. `as_task`: the client polls what is not done by then. With
-    `inputs`, a call of a tool can be answered with what its server asks for, to be made again with
-    the answers; else `client` is asked meanwhile."""
+    tools that are called meanwhile, `logs` what their servers log. `as_task`: the client polls
+    what is not done by then. With `inputs`, a call of a tool can be answered with what its server
+    asks for, to be made again with the answers; else `client` is asked meanwhile."""
 
     answer_by: float | None = None
     report: Report | None = None
     relay: Callable[[ToolProgress], None] | None = None
+    logs: LogTaker | None = None
     inputs: ServerInputs | None = None
     is_gone: Callable[[], Awaitable[bool]] = _is_never_gone
     withdrawn: Callable[[], bool] = lambda: False

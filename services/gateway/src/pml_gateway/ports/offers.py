@@ -7,8 +7,10 @@ from pydantic import JsonValue
 
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.api.log_levels import LogLevel
 from pml_gateway.domain.api.offered import Offered
 from pml_gateway.domain.servers.offers import Offers
+from pml_gateway.ports.callers import Caller
 
 
 class ServerRefused(Exception):
@@ -35,6 +37,10 @@ class OfferingServers(Protocol):
         `execution`, as MCP lists them."""
         ...
 
+    def want_logs(self, level: LogLevel) -> None:
+        """Have servers log messages of this level and above, from now on."""
+        ...
+
     async def ask(
         self,
         server: str,
@@ -42,6 +48,7 @@ class OfferingServers(Protocol):
         params: JsonObject,
         capabilities: JsonObject,
         timeout_s: float,
+        caller: Caller | None = None,
     ) -> JsonObject:
         """Return a server's result for one of the methods, as MCP has it: also a request for input,
         of the kinds that the `capabilities` of the caller's client have. Raises ServerRefused, and
@@ -62,18 +69,22 @@ class OfferedToCallers(Protocol):
         """Return what is shown with a tool, as OfferingServers does."""
         ...
 
+    def want_logs(self, level: LogLevel) -> None:
+        """Have servers log messages of this level and above, as OfferingServers does."""
+        ...
+
     async def read(
-        self, scope: Scope, uri: str, more: JsonObject, capabilities: JsonObject
+        self, caller: Caller, uri: str, more: JsonObject, capabilities: JsonObject
     ) -> JsonObject:
         """Return the result of `resources/read`."""
         ...
 
     async def prompt(
-        self, scope: Scope, name: str, more: JsonObject, capabilities: JsonObject
+        self, caller: Caller, name: str, more: JsonObject, capabilities: JsonObject
     ) -> JsonObject:
         """Return the result of `prompts/get`."""
         ...
 
-    async def complete(self, scope: Scope, ref: JsonObject, more: JsonObject) -> JsonObject:
+    async def complete(self, caller: Caller, ref: JsonObject, more: JsonObject) -> JsonObject:
         """Return the result of `completion/complete` for an argument of what `ref` names."""
         ...

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 import httpx2
 from mcp import Client
-from mcp.client.session import ElicitationFnT, MessageHandlerFnT
+from mcp.client.session import ElicitationFnT, LoggingFnT, MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
@@ -33,12 +33,13 @@ from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.domain.api.client_session import event_id
 from pml_gateway.domain.api.curation import CurateNames
 from pml_gateway.domain.api.errors import Forbidden, InvalidRequest
+from pml_gateway.domain.api.log_levels import LogLevel
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.entrypoints.mcp.session_streams import StreamLimits
-from pml_gateway.ports import HERE, Caller, CallerSide, TaskApi
+from pml_gateway.ports import HERE, Caller, CallerSide, LogMessage, TaskApi
 from pml_local.ports import free_port
 from services.gateway.tests.support.offering import StubOffers
 
@@ -93,6 +94,7 @@ class StubAgent:
     withdrawn: list[bool] = field(default_factory=list[bool])
     outage: Exception | None = None
     registry_outage: Exception | None = None
+    logged: list[LogMessage] = field(default_factory=list[LogMessage])
     hold: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def identify(self, headers: Mapping[str, str]) -> Caller:
@@ -188,6 +190,9 @@ class StubAgent:
     ) -> ToolOutcome | ExecuteResponse:
         self.requests.append((tool_id, args))
         self.sides.append(side)
+        for message in self.logged:
+            if side.logs is not None:
+                side.logs.take(message)
         answer = self.answers[tool_id]
         if isinstance(answer, Exception):
             raise answer
@@ -216,6 +221,8 @@ class ServedEndpoint:
         query: str = "",
         elicitation: ElicitationFnT | None = None,
         on_message: MessageHandlerFnT | None = None,
+        on_log: LoggingFnT | None = None,
+        log_level: LogLevel | None = None,
     ) -> AsyncGenerator[Client]:
         """Connect the official client as a user, `query` at the end of its URL."""
         async with (
@@ -225,6 +232,8 @@ class ServedEndpoint:
                 mode=mode,
                 elicitation_callback=elicitation,
                 message_handler=on_message,
+                logging_callback=on_log,
+                log_level=log_level,
             ) as client,
         ):
             yield client

@@ -29,6 +29,7 @@ from mcp_types import (
     CompleteRequestParams,
     CompleteResult,
     Completion,
+    EmptyResult,
     GetPromptRequestParams,
     GetPromptResult,
     ListPromptsResult,
@@ -45,6 +46,7 @@ from mcp_types import (
     ResourceLink,
     ResourceTemplate,
     SamplingMessage,
+    SetLevelRequestParams,
     TextContent,
     TextResourceContents,
     Tool,
@@ -80,6 +82,7 @@ class Program:
         self._echoes = ["echo"]
         self._notes, self._prompts = ["first", "second"], ["greet"]
         self.changes = InMemorySubscriptionBus()
+        self.levels: list[str] = []
 
     async def list_tools(
         self, ctx: Context, params: PaginatedRequestParams | None
@@ -167,7 +170,7 @@ class Program:
             self.freeze,
             self.variable,
         )
-        more = (self.grow, self.huge, self.write, self.link, self.steps, self.ask)
+        more = (self.grow, self.huge, self.write, self.link, self.steps, self.ask, self.report)
         return {run.__name__: run for run in (*runs, *more)}
 
     def _note(self, line: str) -> None:
@@ -248,6 +251,24 @@ class Program:
         )
         return says(f"{asked.action} {asked.content} {sampled.model}")
 
+    async def report(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
+        """Log at three levels, those that are wanted, and answer after a while."""
+        is_legacy = ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
+        for level, said in (("info", "an info"), ("notice", "a notice"), ("alert", "an alert")):
+            if is_legacy and level not in self.levels:
+                continue
+            logger = "disk" if level == "alert" else None
+            send: Any = ctx.session.send_log_message  # pyright: ignore[reportDeprecated]
+            await send(level, said, logger)
+        await anyio.sleep(args["hold"])
+        return says("reported")
+
+    async def set_level(self, ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
+        self._note(f"level {params.level}")
+        order = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+        self.levels = order[order.index(params.level) :]
+        return EmptyResult()
+
     async def link(self, ctx: Context, args: dict[str, Any]) -> CallToolResult:
         return CallToolResult(content=[ResourceLink(uri=args["uri"], name="linked")])
 
@@ -269,7 +290,7 @@ async def serve_stdio(server: Server[Any], legacy: bool) -> None:
 
 def server_of(program: Program) -> Server[Any]:
     """Build the server."""
-    return Server(
+    server = Server(
         "for-tests",
         on_list_tools=program.list_tools,
         on_call_tool=program.call_tool,
@@ -281,6 +302,8 @@ def server_of(program: Program) -> Server[Any]:
         on_completion=program.complete,
         on_subscriptions_listen=ListenHandler(program.changes),
     )
+    server.add_request_handler("logging/setLevel", SetLevelRequestParams, program.set_level)
+    return server
 
 
 def sse_app(server: Server[Any]) -> Starlette:

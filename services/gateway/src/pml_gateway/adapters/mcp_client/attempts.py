@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pml_gateway.adapters.mcp_client.connection import Admit, Limits, UpstreamConnection
 from pml_gateway.adapters.mcp_client.errors import describe
 from pml_gateway.adapters.mcp_client.oauth import login_auth
+from pml_gateway.adapters.mcp_client.server_calls import OnLog
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig
 from pml_gateway.ports import Login, Logins, Transport
 
@@ -54,6 +55,7 @@ class Attempts:
         limits: Limits,
         admit: Admit,
         logins: Logins,
+        on_log: OnLog,
     ) -> None:
         self._name = name
         self._server = server
@@ -61,6 +63,7 @@ class Attempts:
         self._limits = limits
         self._admit = admit
         self._logins = logins
+        self._on_log = on_log
         self._login: Login | None = None
 
     async def has_other_login(self) -> bool:
@@ -83,7 +86,13 @@ class Attempts:
         self._login = await self._logins.find(self._name)
         auth = await login_auth(self._name, server, self._logins)
         connection = UpstreamConnection(
-            self._name, server, self._environment, self._limits, self._admit, auth
+            self._name,
+            server,
+            self._environment,
+            self._limits,
+            self._admit,
+            auth,
+            self._on_log,
         )
         transport, ready_at = connection.transport, math.inf
 

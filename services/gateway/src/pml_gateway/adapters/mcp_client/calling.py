@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.asked_client import AskedClient, askable
 from pml_gateway.adapters.mcp_client.capabilities import meta_with
-from pml_gateway.ports import CallerSide, ToolProgress
+from pml_gateway.ports import Caller, CallerSide, CallOrigin, ToolProgress
 
 _ROUNDS: Final = 10
 _RESPONSES: TypeAdapter[InputResponses] = TypeAdapter(InputResponses)
@@ -26,14 +26,24 @@ _RESPONSES: TypeAdapter[InputResponses] = TypeAdapter(InputResponses)
 @dataclass(frozen=True)
 class Asked:
     """A call as it is asked for; its tool was `judged` by this definition. `sent` is set while its
-    server may have it. `side` is its caller's end, where that waits in this process."""
+    server may have it. `origin` is its caller."""
 
     tool: str
     args: JsonObject
     timeout_s: float
     judged: ToolDefinition | None
     sent: asyncio.Event
-    side: CallerSide | None = None
+    origin: CallOrigin | None = None
+
+    @property
+    def side(self) -> CallerSide | None:
+        """The caller's end, where that waits in this process."""
+        return None if self.origin is None else self.origin.side
+
+    @property
+    def caller(self) -> Caller | None:
+        """The caller, if known."""
+        return None if self.origin is None else self.origin.caller
 
 
 async def called(client: Client, server: str, asked: Asked) -> JsonObject:
@@ -59,7 +69,9 @@ class _Call:
         self._client = client
         self._asked = asked
         self._tool_id = f"{server}:{asked.tool}"
-        self._meta = cast(Any, meta_with(askable(asked.side)))
+        logs = None if asked.side is None else asked.side.logs
+        level = None if logs is None else logs.level
+        self._meta = cast(Any, meta_with(askable(asked.side), level))
         self._relay = None if asked.side is None else asked.side.relay
 
     async def completed(self) -> CallToolResult:

@@ -8,9 +8,10 @@ the SDK's place where the request is written.
 from typing import Any, Final, cast
 
 from mcp.shared.message import SessionMessage
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, JSONRPCRequest
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, JSONRPCRequest
 
 from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.api.log_levels import LogLevel
 
 _OURS: Final = "pml/client-capabilities"
 
@@ -20,9 +21,11 @@ def with_capabilities(params: JsonObject, capabilities: JsonObject) -> JsonObjec
     return {**params, "_meta": meta_with(capabilities)}
 
 
-def meta_with(capabilities: JsonObject) -> JsonObject:
-    """Return the `_meta` of a request whose client can be asked for this."""
-    return {_OURS: capabilities}
+def meta_with(capabilities: JsonObject, level: LogLevel | None = None) -> JsonObject:
+    """Return the `_meta` of a request whose client can be asked for this, and wants log messages
+    of this level and above."""
+    wants: JsonObject = {} if level is None else {LOG_LEVEL_META_KEY: level}
+    return {_OURS: capabilities, **wants}
 
 
 def declared(item: SessionMessage) -> SessionMessage:

@@ -11,6 +11,7 @@ from typing_extensions import override
 from pml_common.service import CannotStart
 from pml_gateway.adapters.mcp_client.announcements import OnOffers, OnTools
 from pml_gateway.adapters.mcp_client.connection import Admit
+from pml_gateway.adapters.mcp_client.server_calls import OnLog, ignore_log
 from pml_gateway.adapters.mcp_client.server_pool import ServerPool, admit_all, ignore_offers
 from pml_gateway.adapters.servers_file import read_file
 from pml_gateway.domain.api.errors import Conflict
@@ -56,6 +57,7 @@ async def configured_servers(
     admit: Admit = admit_all,
     logins: Logins | None = None,
     on_offers: OnOffers = ignore_offers,
+    on_log: OnLog = ignore_log,
 ) -> AsyncGenerator[tuple[ServerPool, ServersFile]]:
     """The servers of an `mcpServers` file, not started yet, disconnected when the context exits;
     none without a file. Entries with faults are set aside. Raises CannotStart for a file that
@@ -64,6 +66,7 @@ async def configured_servers(
         environment=environment,
         on_tools=on_tools,
         on_offers=on_offers,
+        on_log=on_log,
         admit=admit,
         logins=logins,
     )

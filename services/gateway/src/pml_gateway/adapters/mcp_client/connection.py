@@ -6,24 +6,14 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import cast
 
 import anyio
 import httpx2
 from mcp import Client, Implementation, MCPError
-from mcp.client import ClientRequestContext, IncomingMessage
+from mcp.client import IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import (
-    CreateMessageRequest,
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    CreateMessageResultWithTools,
-    ElicitRequest,
-    ElicitRequestParams,
-    ElicitResult,
-    ErrorData,
-    InputResponse,
     PromptListChangedNotification,
     ResourceListChangedNotification,
     ToolListChangedNotification,
@@ -32,9 +22,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.mcp_client.asked_client import AskedClient
 from pml_gateway.adapters.mcp_client.listings import set_aside_of
 from pml_gateway.adapters.mcp_client.offer_listings import list_offers
+from pml_gateway.adapters.mcp_client.server_calls import OnLog, ServerCalls, ignore_log
 from pml_gateway.adapters.mcp_client.transport import open_streams
 from pml_gateway.adapters.mcp_client.transport_state import TransportState
 from pml_gateway.domain.api.mcp_tools import definitions_of
@@ -43,7 +33,7 @@ from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.servers.tool_meta import MetaKey, has_meta, shown_with, unstable_keys
-from pml_gateway.ports import CallerSide
+from pml_gateway.ports import Caller, CallerSide
 
 log = logging.getLogger(__name__)
 _MAX_PAGES = 100
@@ -103,6 +93,7 @@ class UpstreamConnection:
         limits: Limits,
         admit: Admit,
         auth: httpx2.Auth | None = None,
+        on_log: OnLog = ignore_log,
     ) -> None:
         self.transport = TransportState()
         self.client: Client | None = None
@@ -129,14 +120,15 @@ class UpstreamConnection:
         self._probe_wanted = anyio.Event()
         self._probed = anyio.Event()
         self._probed.set()
-        self._calls: list[CallerSide | None] = []
+        self.calls = ServerCalls(name, limits.answer_s, on_log)
         self._refusal = ""
         self._session = Client(
             open_streams(name, server, environment, self.transport, auth),
             read_timeout_seconds=limits.connect_timeout_s,
             message_handler=self._on_message,
-            sampling_callback=self._sample,
-            elicitation_callback=self._elicit,
+            sampling_callback=self.calls.sample,
+            elicitation_callback=self.calls.elicit,
+            logging_callback=self.calls.on_log,
             client_info=Implementation(name="pml-gateway", version=version("pml-gateway")),
             cache=None,
         )
@@ -185,43 +177,20 @@ class UpstreamConnection:
         self.transport.ended.set()
 
     @contextmanager
-    def calling(self, side: CallerSide | None = None) -> Generator[None]:
-        """Count a call as made on this connection until the context exits."""
-        self._calls.append(side)
+    def calling(self, side: CallerSide | None, caller: Caller | None) -> Generator[None]:
+        """Count a caller's request as made on this connection until the context exits."""
         try:
-            yield
+            with self.calls.entered(side, caller):
+                yield
         finally:
-            self._calls.remove(side)
-            if self._refusal and not self._calls:
+            if self._refusal and not self.calls.count:
                 self.close(self._refusal)
-
-    async def _ask(
-        self, request: CreateMessageRequest | ElicitRequest
-    ) -> InputResponse | ErrorData:
-        """Hand a server's request to the client whose call is under way. It names no call, so there
-        must be one call alone."""
-        side = self._calls[0] if len(self._calls) == 1 else None
-        try:
-            return await AskedClient(side, self._limits.answer_s).answer(request)
-        except MCPError as error:
-            return ErrorData(code=error.code, message=error.message)
-
-    async def _sample(
-        self, context: ClientRequestContext, params: CreateMessageRequestParams
-    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
-        answer = await self._ask(CreateMessageRequest(params=params))
-        return cast("CreateMessageResult | CreateMessageResultWithTools | ErrorData", answer)
-
-    async def _elicit(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult | ErrorData:
-        return cast("ElicitResult | ErrorData", await self._ask(ElicitRequest(params=params)))
 
     async def close_when_idle(self, reason: str, within_s: float) -> None:
         """Close this connection, whose server refuses calls, once none is under way on it; wait
         `within_s` at most for that."""
         self._refusal = reason
-        if not self._calls:
+        if not self.calls.count:
             self.close(reason)
         with anyio.move_on_after(within_s):
             await self.transport.ended.wait()

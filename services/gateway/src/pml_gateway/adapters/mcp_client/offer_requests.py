@@ -28,7 +28,7 @@ from pml_gateway.adapters.mcp_client.connection import UpstreamConnection
 from pml_gateway.adapters.mcp_client.errors import NotConnected, Refused, describe, not_connected
 from pml_gateway.adapters.mcp_client.http_client import NOT_SENT
 from pml_gateway.domain.api.errors import Unavailable
-from pml_gateway.ports import OfferMethod, ServerRefused
+from pml_gateway.ports import Caller, OfferMethod, ServerRefused
 
 _IDLE_WITHIN_S: Final = 1.0
 
@@ -56,17 +56,23 @@ class OfferRequests:
         self._connected = connected
 
     async def ask(
-        self, method: OfferMethod, params: JsonObject, capabilities: JsonObject, timeout_s: float
+        self,
+        method: OfferMethod,
+        params: JsonObject,
+        capabilities: JsonObject,
+        timeout_s: float,
+        caller: Caller | None = None,
     ) -> JsonObject:
         """Return the server's result. Raises ServerRefused, Unavailable."""
         sent = asyncio.Event()
         try:
             async with asyncio.timeout(timeout_s), self._gate.entered():
+                request = method, params, capabilities, timeout_s
                 with self._as_refusals(method):
                     try:
-                        return await self._attempt(method, params, capabilities, timeout_s, sent)
+                        return await self._attempt(*request, caller, sent)
                     except Refused:  # the connection looked usable; the next one is
-                        return await self._attempt(method, params, capabilities, timeout_s, sent)
+                        return await self._attempt(*request, caller, sent)
         except TurnedAway as error:
             raise Unavailable(str(error)) from error
         except (NotConnected, Refused) as error:
@@ -83,13 +89,14 @@ class OfferRequests:
         params: JsonObject,
         capabilities: JsonObject,
         timeout_s: float,
+        caller: Caller | None,
         sent: asyncio.Event,
     ) -> JsonObject:
         """Send the request once. Raises what the SDK raises, NotConnected, and Refused where the
         server certainly did not receive it."""
         connection, client = await self._connected()
         sent.set()
-        with connection.calling():
+        with connection.calling(None, caller):
             try:
                 answer = await _send(client, method, params, capabilities, timeout_s)
             except MCPError as error:

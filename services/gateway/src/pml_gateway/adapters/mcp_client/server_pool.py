@@ -14,9 +14,11 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.announcements import OnOffers, OnTools
 from pml_gateway.adapters.mcp_client.connection import Admit, Limits
 from pml_gateway.adapters.mcp_client.errors import not_connected
+from pml_gateway.adapters.mcp_client.server_calls import OnLog, ignore_log
 from pml_gateway.adapters.mcp_client.upstream_server import UpstreamServer
 from pml_gateway.adapters.mcp_client.uri_templates import fits
 from pml_gateway.adapters.mcp_client.withdrawals import Withdrawals
+from pml_gateway.domain.api.log_levels import LogLevel
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 from pml_gateway.domain.api.offered import Offered
 from pml_gateway.domain.servers.offers import Offers
@@ -24,6 +26,7 @@ from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.servers_file import ServerEntry, servers_in
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_gateway.ports import (
+    Caller,
     CallOrigin,
     Logins,
     OfferingServers,
@@ -65,6 +68,7 @@ class ServerPool(ToolServers, OfferingServers):
         limits: Limits | None = None,
         on_tools: OnTools = _ignore_tools,
         on_offers: OnOffers = ignore_offers,
+        on_log: OnLog = ignore_log,
         admit: Admit = admit_all,
         logins: Logins | None = None,
     ) -> None:
@@ -72,6 +76,8 @@ class ServerPool(ToolServers, OfferingServers):
         self._limits = limits or Limits()
         self._on_tools = on_tools
         self._on_offers = on_offers
+        self._on_log = on_log
+        self._levels: set[asyncio.Task[None]] = set()
         self._admit = admit
         self._logins = logins
         self._withdrawals = Withdrawals(on_tools, admit)
@@ -125,6 +131,7 @@ class ServerPool(ToolServers, OfferingServers):
             limits=self._limits,
             on_tools=self._on_tools,
             on_offers=self._on_offers,
+            on_log=self._on_log,
             link=self._link,
             admit=self._admit,
             title=None if title == name else title,
@@ -165,6 +172,7 @@ class ServerPool(ToolServers, OfferingServers):
     async def close(self) -> None:
         """Disconnect from all; their processes have ended when this returns."""
         await self._withdrawals.close()
+        await asyncio.gather(*self._levels, return_exceptions=True)
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
     async def review(self, server: str) -> None:
@@ -188,8 +196,7 @@ class ServerPool(ToolServers, OfferingServers):
         name, _, tool = tool_id.partition(":")
         server = self._servers.get(name)
         if server is not None:
-            side = None if origin is None else origin.side
-            return await server.call(tool, args, timeout_s, side)
+            return await server.call(tool, args, timeout_s, origin)
         faulty = self._faulty.get(name)
         if faulty is not None:
             message = not_connected(name, faulty.error or faulty.state)
@@ -218,8 +225,17 @@ class ServerPool(ToolServers, OfferingServers):
         params: JsonObject,
         capabilities: JsonObject,
         timeout_s: float,
+        caller: Caller | None = None,
     ) -> JsonObject:
-        return await self._servers[server].requests.ask(method, params, capabilities, timeout_s)
+        requests = self._servers[server].requests
+        return await requests.ask(method, params, capabilities, timeout_s, caller)
+
+    @override
+    def want_logs(self, level: LogLevel) -> None:
+        for server in self._servers.values():
+            task = asyncio.create_task(server.want_logs(level))
+            self._levels.add(task)
+            task.add_done_callback(self._levels.discard)
 
     def _link(self, server: str, uri: str) -> str:
         return Offered(self.offers(), fits).link(server, uri)

@@ -34,14 +34,16 @@ from pml_gateway.adapters.mcp_client.errors import (
     outcome_of_error,
 )
 from pml_gateway.adapters.mcp_client.offer_requests import OfferRequests
+from pml_gateway.adapters.mcp_client.server_calls import OnLog
 from pml_gateway.adapters.memory.logins import MemoryLogins
+from pml_gateway.domain.api.log_levels import LogLevel
 from pml_gateway.domain.api.offered import with_links
 from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.domain.servers.server_config import ServerConfig
 from pml_gateway.domain.servers.server_trust import trusts_hints
 from pml_gateway.domain.tool_calls.repeatable import NotSent, repeatable
 from pml_gateway.domain.tool_calls.tool_result import outcome_of
-from pml_gateway.ports import CallerSide, Logins, ServerStatus, Transport
+from pml_gateway.ports import CallOrigin, Logins, ServerStatus, Transport
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +70,7 @@ class UpstreamServer:
         limits: Limits,
         on_tools: OnTools,
         on_offers: OnOffers,
+        on_log: OnLog,
         link: Link,
         admit: Admit,
         title: str | None = None,
@@ -79,7 +82,7 @@ class UpstreamServer:
         self._server = server
         self._excluded = 0
         self._attempts = Attempts(
-            name, server, environment, limits, admit, logins or MemoryLogins()
+            name, server, environment, limits, admit, logins or MemoryLogins(), on_log
         )
         self._listeners = Listeners(
             self._set_ready, self._take_tools, self._take_offers, self._set_lost
@@ -173,8 +176,14 @@ class UpstreamServer:
             await self._owner
         await asyncio.gather(*self._requests, return_exceptions=True)
 
+    async def want_logs(self, level: LogLevel) -> None:
+        """Have it log messages of this level and above."""
+        connection = self._connection
+        if connection is not None and connection.client is not None:
+            await connection.calls.want(level, connection.client)
+
     async def call(
-        self, tool: str, args: JsonObject, timeout_s: float, side: CallerSide | None = None
+        self, tool: str, args: JsonObject, timeout_s: float, origin: CallOrigin | None = None
     ) -> ToolOutcome:
         """Call one of its tools; answers within `timeout_s`, and within the server's own time limit
         once the call is sent, whatever the server does."""
@@ -182,7 +191,7 @@ class UpstreamServer:
             return NotSent(status="refused", message=excluded(self.name, tool))
         sent = asyncio.Event()
         judged = self._find(tool)
-        asked = Asked(tool, args, timeout_s, judged, sent, side)
+        asked = Asked(tool, args, timeout_s, judged, sent, origin)
         request = asyncio.create_task(self._request(asked))
         self._requests.add(request)
         request.add_done_callback(self._requests.discard)
@@ -254,7 +263,9 @@ class UpstreamServer:
         asked.sent.set()
         began = time.monotonic()
         try:
-            with connection.calling(asked.side):
+            if asked.side is not None and asked.side.logs is not None:
+                await connection.calls.want(asked.side.logs.level, client)
+            with connection.calling(asked.side, asked.caller):
                 answer = await called(client, self.name, asked)
             self._gate.answered()
             return outcome_of(with_links(answer, self._link))

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
+from pml_gateway.domain.api.log_levels import LogLevel
 
 _DIGITS = 40
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -17,7 +18,8 @@ _LONGEST_ID = 18
 
 class ClientSession(BaseModel):
     """A session. Its id is known to the client alone: what is stored and sent is `key`, derived
-    from the id and the `caller` (a `caller_key`), so that no other caller's id leads to it."""
+    from the id and the `caller` (a `caller_key`), so that no other caller's id leads to it. Log
+    messages below `log_level` are not sent; None: none are."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,6 +31,7 @@ class ClientSession(BaseModel):
     client_info: JsonObject
     begun_at: datetime
     used_at: datetime
+    log_level: LogLevel | None = None
 
 
 def caller_key(scope: Scope, principal: str) -> str:

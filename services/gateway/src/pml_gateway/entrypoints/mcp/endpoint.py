@@ -1,7 +1,7 @@
 """PML's own MCP server, which agents connect to: Streamable HTTP at `/mcp`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -20,9 +20,11 @@ from mcp_types import (
     INVALID_REQUEST,
     CallToolRequestParams,
     CallToolResult,
+    EmptyResult,
     ListToolsResult,
     PaginatedRequestParams,
     ServerCapabilities,
+    SetLevelRequestParams,
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
 )
@@ -47,6 +49,7 @@ from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.entrypoints.mcp.asking import Asking
 from pml_gateway.entrypoints.mcp.client_messages import ClientMessages
 from pml_gateway.entrypoints.mcp.client_requests import ClientRequests
+from pml_gateway.entrypoints.mcp.http_exchange import exchange_of
 from pml_gateway.entrypoints.mcp.http_sessions import HttpSessions
 from pml_gateway.entrypoints.mcp.open_calls import (
     ANSWER_WITHIN_S,
@@ -73,6 +76,7 @@ from pml_gateway.ports import (
     Callers,
     CallerSide,
     InputNeeded,
+    LogMessage,
     OfferedToCallers,
     Replicas,
     TaskApi,
@@ -165,6 +169,8 @@ class McpEndpoint:
         stream_limits: StreamLimits = USUAL_LIMITS,
     ) -> None:
         self._callers = callers
+        self._sessions = sessions
+        self._offers = offers
         self._listed: ListMode = listed
         self._tools = McpTools(agent, allowed, call_timeout_s, offers.shown)
         self._asking = Asking(states)
@@ -186,6 +192,7 @@ class McpEndpoint:
         )
         McpOffers(offers, self._caller).register(server)
         server.add_request_handler("tools/call", CallToolRequestParams, self._call_tool)
+        server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_log_level)
         self._tasks.add_to(server)
         security = _security_of(hosts, origins)
         self._manager = StreamableHTTPSessionManager(
@@ -276,6 +283,18 @@ class McpEndpoint:
         heard = params.notifications.model_copy(update={"resource_subscriptions": None})
         lists = params.model_copy(update={"notifications": heard})
         return await self._listeners(ctx, lists)
+
+    def log(self, message: LogMessage, callers: Set[Caller | None]) -> None:
+        """Tell clients that listen on this replica what a server logs of itself."""
+        self.streams.log(message, callers)
+
+    async def _set_log_level(self, ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
+        exchange = exchange_of(ctx)
+        if exchange is not None:
+            await self._sessions.set_log_level(exchange.session, params.level)
+            self.streams.set_log_level(exchange.session.key, params.level)
+            self._offers.want_logs(params.level)
+        return EmptyResult()
 
     async def _list_tools(
         self, ctx: Context, params: PaginatedRequestParams | None

@@ -7,6 +7,7 @@ with a notification in a request of its own, which names the session and the cal
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any, Final
 
 from mcp import MCPError
@@ -16,6 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import JsonValue
 
 from pml_gateway.entrypoints.mcp.http_exchange import client_of, exchange_of
+from pml_gateway.entrypoints.mcp.logs import logs_of
 from pml_gateway.entrypoints.mcp.progress import Progress
 from pml_gateway.ports import CallerSide
 
@@ -69,19 +71,22 @@ class OpenCalls:
             _OpenCall(),
             Progress(ctx.session.report_progress) if wants_progress else None,
         )
+        logs = logs_of(ctx)
         side = CallerSide(
             answer_by=None if progress else _now() + self._answer_within_s,
             report=progress.report if progress else None,
             relay=progress.relay if progress else None,
+            logs=logs,
             is_gone=call.is_gone,
             withdrawn=lambda: not self._ending if is_modern else call.withdrawn,
             client=client_of(ctx),
         )
         beating = progress and asyncio.create_task(progress.run(self._beat_s))
         try:
-            if is_modern:
-                return await work(side)
-            return await self._detached(ctx, call, work(side))
+            async with logs.sending() if logs else nullcontext():
+                if is_modern:
+                    return await work(side)
+                return await self._detached(ctx, call, work(side))
         finally:
             if beating is not None and progress is not None:
                 beating.cancel()

@@ -93,22 +93,22 @@ class McpOffers:
         return listing if cursor is None else {**listing, "nextCursor": cursor}
 
     async def _read(self, ctx: Context, params: ReadResourceRequestParams) -> Answer:
-        scope, uri = (await self._caller_of(ctx)).scope, str(params.uri)
+        caller, uri = await self._caller_of(ctx), str(params.uri)
         missing = INVALID_PARAMS if _is_modern(ctx) else RESOURCE_NOT_FOUND
         more = _rest(params, "uri")
-        asked = self._offers.read(scope, uri, more, _capabilities(ctx))
+        asked = self._offers.read(caller, uri, more, _capabilities(ctx))
         return await _answer(ctx, asked, {"uri": uri}, missing)
 
     async def _prompt(self, ctx: Context, params: GetPromptRequestParams) -> Answer:
-        scope = (await self._caller_of(ctx)).scope
+        caller = await self._caller_of(ctx)
         more = _rest(params, "name")
-        asked = self._offers.prompt(scope, params.name, more, _capabilities(ctx))
+        asked = self._offers.prompt(caller, params.name, more, _capabilities(ctx))
         return await _answer(ctx, asked, {"name": params.name}, INVALID_PARAMS)
 
     async def _complete(self, ctx: Context, params: CompleteRequestParams) -> Answer:
-        scope = (await self._caller_of(ctx)).scope
+        caller = await self._caller_of(ctx)
         ref: JsonObject = params.ref.model_dump(mode="json", by_alias=True, exclude_none=True)
-        asked = self._offers.complete(scope, ref, _rest(params, "ref"))
+        asked = self._offers.complete(caller, ref, _rest(params, "ref"))
         return await _answer(ctx, asked, {}, INVALID_PARAMS)
 
 

@@ -1,4 +1,4 @@
-"""Event streams of sessions (GET): notifications of changed lists.
+"""Event streams of sessions (GET): notifications of changed lists, and log messages.
 
 An event's id is the time of the change that it tells of. A client that comes back with one, or for
 the first time, is told of what has changed since, or since its session began, by any replica. What
@@ -7,7 +7,8 @@ changed before this process began is not known here, and counts as changed then.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,9 +19,17 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from pml_common.bus.errors import BusUnavailable
+from pml_common.contracts.tool import JsonObject
 from pml_gateway.application.client_sessions import Sessions
-from pml_gateway.domain.api.client_session import ClientSession, event_id, told_until
+from pml_gateway.domain.api.client_session import (
+    ClientSession,
+    caller_key,
+    event_id,
+    told_until,
+)
 from pml_gateway.domain.api.errors import Busy
+from pml_gateway.domain.api.log_levels import LogLevel, reaches
+from pml_gateway.ports import Caller, LogMessage
 
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 RESOURCES_CHANGED: Final = "notifications/resources/list_changed"
@@ -33,6 +42,8 @@ _CLOCKS_DIFFER_BY: Final = timedelta(seconds=2)
 """Replicas may date, or hear of, one change so differently. Told twice is better than never."""
 _RENEW_AFTER_S: Final = 60.0
 _RETRY_AFTER_S: Final = 10
+_MOST_MESSAGES: Final = 200
+"""Log messages that wait for a slow reader; older ones are left out."""
 _PRIMED_SINCE: Final = "2025-11-25"
 """The revision whose clients expect events without data."""
 _HEADERS: Final = {
@@ -59,6 +70,9 @@ USUAL_LIMITS: Final = StreamLimits()
 class _Stream:
     session: ClientSession
     pending: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    messages: deque[JsonObject] = field(
+        default_factory=lambda: deque[JsonObject](maxlen=_MOST_MESSAGES)
+    )
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     ended: bool = False
 
@@ -89,6 +103,24 @@ class SessionStreams:
         for stream in self._streams:
             stream.pending[method] = at
             stream.wake.set()
+
+    def log(self, message: LogMessage, callers: Set[Caller | None]) -> None:
+        """Send a server's log message to the sessions that want it: of these callers, or of all
+        where there are none."""
+        keys = {caller_key(each.scope, each.principal) for each in callers if each is not None}
+        for stream in self._streams:
+            session = stream.session
+            if callers and session.caller not in keys:
+                continue
+            if reaches(message.level, session.log_level):
+                stream.messages.append(message.params)
+                stream.wake.set()
+
+    def set_log_level(self, session_key: str, level: LogLevel) -> None:
+        """Send a session's streams here log messages of this level and above."""
+        for stream in self._streams:
+            if stream.session.key == session_key:
+                stream.session = stream.session.model_copy(update={"log_level": level})
 
     def end(self) -> None:
         """End every stream; later ones end at once."""
@@ -130,6 +162,8 @@ class SessionStreams:
         yield _opening(stream.session, told)
         renewed = asyncio.get_running_loop().time()
         while not stream.ended:
+            while stream.messages:
+                yield _event("notifications/message", stream.messages.popleft())
             if stream.pending:
                 yield _notifications(stream)
                 await asyncio.sleep(_TOGETHER_S)
@@ -142,14 +176,17 @@ class SessionStreams:
                 yield KEEPALIVE_COMMENT
             if (now := asyncio.get_running_loop().time()) - renewed > _RENEW_AFTER_S:
                 renewed = now
-                if not await self._lives(stream.session):
+                if not await self._lives(stream):
                     return
 
-    async def _lives(self, session: ClientSession) -> bool:
+    async def _lives(self, stream: _Stream) -> bool:
         try:
-            return await self._sessions.renew(session)
+            found = await self._sessions.renew(stream.session)
         except BusUnavailable:
             return True
+        if found is not None:
+            stream.session = found
+        return found is not None
 
 
 class _Response(StreamingResponse):
@@ -189,6 +226,12 @@ def _notifications(stream: _Stream) -> bytes:
     return b"".join(
         f"id: {last}\nevent: message\ndata: {_notification(how)}\n\n".encode() for how in pending
     )
+
+
+def _event(method: str, params: JsonObject) -> bytes:
+    """Return an event that nobody resumes from: what was logged while a client is away is lost."""
+    said = json.dumps({"jsonrpc": "2.0", "method": method, "params": params})
+    return f"event: message\ndata: {said}\n\n".encode()
 
 
 def _notification(method: str) -> str:

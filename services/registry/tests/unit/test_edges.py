@@ -25,7 +25,9 @@ from pml_registry.domain.edge_counts import (
     counted,
     shown_edges,
 )
+from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from services.registry.tests.support.builders import ELSEWHERE, NOON, SCOPE, edges
+from services.registry.tests.support.stores import memory_stores
 
 A, B = UUID(int=10), UUID(int=11)
 NEW = ShownBy("inferred")
@@ -222,3 +224,29 @@ def test_a_share_remembers_the_hour_of_its_own_last_run() -> None:
         (1, hour, 5),
         (2, hour, 1),
     ]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 3)), max_size=8),
+    st.lists(st.integers(0, 23), max_size=12),
+    st.randoms(use_true_random=False),
+)
+async def test_messages_in_any_order_and_batches_and_again_are_counted_once(
+    sent: list[tuple[int, int, int]], again: list[int], order: random.Random
+) -> None:
+    messages = [
+        edges((f"a:t{at}", "b:y"), ("b:y", "c:z"), cohort=cohort, runs=runs)
+        for at, cohort, runs in sent
+    ]
+    expected = memory_stores()
+    for message in messages:
+        await on_edges_observed([message], expected.shown, expected.dependencies, lambda: NOON)
+    stores = memory_stores()
+    delivered = [*messages, *(messages[at % len(messages)] for at in again if messages)]
+    order.shuffle(delivered)
+    while delivered:
+        size = order.randint(1, len(delivered))
+        batch = list({each.event_id: each for each in delivered[:size]}.values())
+        delivered = delivered[size:]
+        await on_edges_observed(batch, stores.shown, stores.dependencies, lambda: NOON)
+    assert await stores.edges(SCOPE) == await expected.edges(SCOPE)

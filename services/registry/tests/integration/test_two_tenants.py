@@ -40,6 +40,7 @@ ACROSS: Mapping[str, str] = {
         f"due-{kind}-edges": "edges of all scopes, for the clock"
         for kind in ("capability", "tool", "mixed")
     },
+    "outdated-uses": "uses of all scopes, to be embedded again",
     "mark-published": "changes of a batch, each with its scope",
     "unpublished-changes": "the outbox of all scopes",
     "lapsed-reservations": "reservations of all scopes, for the clock",
@@ -193,10 +194,12 @@ _DEFAULTS: Mapping[str, Callable[[random.Random, Tenants], object]] = {
     "int4": lambda dice, _: dice.choice([1, 2, 50]),
     "int8": lambda dice, _: None,
     "bool": lambda dice, _: dice.random() < 0.7,
+    "float4": lambda dice, _: 0.5,
     "float8": lambda dice, _: 0.5,
     "json": lambda dice, _: "{}",
     "jsonb": lambda dice, _: "{}",
     "timestamptz": lambda dice, _: NOON + timedelta(days=dice.choice([-900, 900])),
+    "bytea": lambda dice, _: dice.randbytes(8),
     "interval": lambda dice, _: timedelta(days=1),
 }
 

@@ -4,9 +4,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
+import numpy as np
 
 from pml_common.contracts import ids
 from pml_common.contracts.dns import Rename, SetVisibility
@@ -19,9 +20,13 @@ from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.adapters.postgres_curation import PostgresCurationStore
 from pml_registry.domain.curation import Suggestion
 from pml_registry.domain.dependencies import NewDependency
+from pml_registry.domain.evidence import Use
+from pml_registry.domain.ranking import Target
+from pml_registry.domain.trials import judged
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
+from pml_registry.ports.evidence import EvidenceStore, NewUse, Opinions
 from services.registry.tests.support.builders import (
     AUTHOR,
     ELSEWHERE,
@@ -128,6 +133,7 @@ async def fill(pools: ScopedPools, scope: Scope) -> None:
     curation = PostgresCurationStore(pools)
     unnamed = ids.capability_id(scope, _UNNAMED_HASH)
     await curation.keep(scope, [Suggestion(unnamed, "fs:unnamed", 0.5, ("a reason",), "rules")])
+    await use(stores.evidence, scope, about)
     async with pools.transaction(scope) as session:
         for statement in (
             "UPDATE workflow_pattern SET shape_hash = 'shape' WHERE listed",
@@ -143,6 +149,25 @@ async def fill(pools: ScopedPools, scope: Scope) -> None:
     hidden = SetVisibility(visibility="private")
     await registry.change("safe:secret", hidden, Viewer(scope, STRANGER))
     await embedder.aclose()
+
+
+async def use(evidence: EvidenceStore, scope: Scope, about: str) -> None:
+    """Store uses of two principals with opinions, and the deletion of a third one's."""
+    kept, other, gone = uuid4(), uuid4(), uuid4()
+    uses = [
+        NewUse(
+            use_id=uuid4(),
+            workflow_id=workflow_id,
+            use=Use(who, f"read {about}", (Target("tool", "fs:read"),), hour=0),
+            model="hash",
+            vector=np.asarray([1.0, 0.0], np.float32),
+        )
+        for workflow_id, who in ((kept, AUTHOR), (other, STRANGER), (gone, AUTHOR))
+    ]
+    await evidence.learn(scope, uuid4(), uses, judged)
+    for workflow_id in (kept, other):
+        await evidence.opine(scope, Opinions(workflow_id, useful=1.0, not_useful=0.0, judged_at=1))
+    await evidence.erase(scope, gone)
 
 
 async def _values(

@@ -5,10 +5,10 @@ Simulated use: five principals; each task of the training folds is run by three 
 order, ten runs an hour. A run succeeds, and calls one tool of each annotated name, drawn where
 several servers have that name. Nothing of a tested fold's tasks is used. `random`: runs call as
 many tools, any. `swapped`: every run calls the tools of another task, always the same one.
-`one hostile`: one principal of the five does so, for every task. `forced` ignores the guard;
-`guarded` is what callers get. In brackets the 95 % bootstrap interval over tasks; `gain` is that of
-the difference to zero-shot, task by task. The registry's own handlers learn and rank, over its
-stores in memory.
+`one swaps`: one principal of the five does so, for every task; `one pushes`: it calls the same
+three tools, which serve no task, for every task. `forced` ignores the guard; `guarded` is what
+callers get. In brackets the 95 % bootstrap interval over tasks; `gain` is that of the difference to
+zero-shot, task by task. The registry's own handlers learn and rank, over its stores in memory.
 `uv run python bench/learned.py [--livemcpbench F] [--draws 3] [--only honest]`
 """
 
@@ -46,6 +46,7 @@ from pml_registry.entrypoints.bus.on_uses_observed import on_uses_observed
 LIVEMCPBENCH = Path(__file__).parents[2] / "shared/data/livemcpbench"
 FOLDS, PRINCIPALS, USERS, AN_HOUR = 5, 5, 3, 10
 METRICS = ("R@5", "nDCG@5")
+KINDS = ("honest", "random", "swapped", "one swaps", "one pushes")
 _HOUR_MS = 3_600_000.0
 _START_MS = 1_795_253_400_000.0
 _SAMPLES = 2_000
@@ -94,23 +95,30 @@ def served_by(tasks: Sequence[Task], tools: Sequence[str]) -> Mapping[str, Serve
     def swapped(task: int, who: int, draw: random.Random) -> Sequence[str]:
         return honest(others[task], who, draw)
 
-    def one_hostile(task: int, who: int, draw: random.Random) -> Sequence[str]:
+    relevant = {tool for task in tasks for tool in task.relevant}
+    foreign = random.Random(7).sample([tool for tool in tools if tool not in relevant], 3)  # noqa: S311
+
+    def one_swaps(task: int, who: int, draw: random.Random) -> Sequence[str]:
         return (swapped if who == 0 else honest)(task, who, draw)
+
+    def one_pushes(task: int, who: int, draw: random.Random) -> Sequence[str]:
+        return foreign if who == 0 else honest(task, who, draw)
 
     return {
         "honest": honest,
         "random": useless,
         "swapped": swapped,
-        "one hostile": one_hostile,
+        "one swaps": one_swaps,
+        "one pushes": one_pushes,
     }
 
 
 def uses(
     trained: Sequence[int], tasks: Sequence[Task], served: Served, draw: random.Random, name: str
 ) -> Sequence[UsesObserved]:
-    """The messages of a simulation: the hostile principal runs every task, too."""
+    """The messages of a simulation; where one principal is hostile, it runs every task."""
     runs = [(task, who) for task in trained for who in draw.sample(range(PRINCIPALS), USERS)]
-    if name == "one hostile":
+    if name.startswith("one "):
         runs = [*(run for run in runs if run[1]), *((task, 0) for task in trained)]
     draw.shuffle(runs)
     messages: list[UsesObserved] = []
@@ -222,7 +230,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Quality of discovery after use.")
     parser.add_argument("--livemcpbench", type=Path, default=LIVEMCPBENCH, metavar="FOLDER")
     parser.add_argument("--draws", type=int, default=1, metavar="N", help="draws of the folds")
-    parser.add_argument("--only", choices=("honest", "random", "swapped", "one hostile"))
+    parser.add_argument("--only", choices=KINDS)
     arguments = parser.parse_args()
     try:
         dataset = read_livemcpbench(arguments.livemcpbench)

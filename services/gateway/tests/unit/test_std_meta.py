@@ -16,6 +16,7 @@ from pml_common.contracts.learner import (
     ToolUsagePage,
 )
 from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.uses import EvidenceState, ShowEvidence
 from pml_gateway.domain.api.introspection import AskTools, tool_summaries
 from pml_gateway.domain.api.speculation_threshold import SpeculationThreshold
 from pml_gateway.ports import Caller, CallOrigin
@@ -38,12 +39,17 @@ async def answered(tool: str, args: JsonObject) -> tuple[list[object], JsonObjec
         asked.append(query)
         return example(catalog.LIST_FEEDBACK)
 
+    async def ranking(query: ShowEvidence) -> EvidenceState:
+        asked.append(query)
+        return example(catalog.SHOW_EVIDENCE)
+
     async def judge(query: GiveFeedback) -> Feedback:
         asked.append(query)
         return example(catalog.GIVE_FEEDBACK)
 
     await bus.serve(catalog.LIST_TOOL_USAGE, usage)
     await bus.serve(catalog.LIST_FEEDBACK, judged)
+    await bus.serve(catalog.SHOW_EVIDENCE, ranking)
     await bus.serve(catalog.GIVE_FEEDBACK, judge)
     outcome = await std_servers(bus).call(tool, args, 5.0, ORIGIN)
     assert outcome.status == "ok", outcome.message
@@ -79,12 +85,17 @@ async def test_stats_are_those_of_the_callers_scope() -> None:
     assert asked == [
         ListToolUsage(scope=SCOPE, server_id="pml-capabilities", limit=5),
         ListFeedback(scope=SCOPE, limit=5),
+        ShowEvidence(scope=SCOPE),
     ]
     listed = example(catalog.LIST_TOOL_USAGE)
     usage = listed.model_dump(mode="json", exclude={"next_cursor"})
     feedback = example(catalog.LIST_FEEDBACK).model_dump(mode="json")["feedback"]
     speculation = SpeculationThreshold(threshold=0.5, configured=0.5, lowest=0.4, highest=0.6)
-    told = {"feedback": feedback, "speculation": speculation.model_dump(mode="json")}
+    told = {
+        "feedback": feedback,
+        "ranking": example(catalog.SHOW_EVIDENCE).model_dump(mode="json"),
+        "speculation": speculation.model_dump(mode="json"),
+    }
     assert found == {**usage, **told}
 
 

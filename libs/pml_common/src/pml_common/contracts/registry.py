@@ -188,14 +188,16 @@ class Discover(Query):
 
 
 class ToolHit(Contract):
-    """A tool that matches the intent; `score` in [0, 1]. `call`: a line of a program that calls it,
-    with placeholders. `signature`: its types, in TypeScript, after those that it refers to by name;
-    `result_type` is that of its result, `any` where it is not known."""
+    """A tool that matches the intent; `score` in [0, 1], of which use added `from_use`. `call`: a
+    line of a program that calls it, with placeholders. `signature`: its types, in TypeScript, after
+    those that it refers to by name; `result_type` is that of its result, `any` where it is not
+    known."""
 
     type: Literal["tool"] = "tool"
     id: str
     name: str
     score: float = Field(ge=0, le=1)
+    from_use: float = Field(default=0.0, ge=0, le=1)
     description: str
     input_schema: JsonObject
     output_schema: JsonObject | None = None
@@ -215,6 +217,7 @@ class CapabilityHit(Contract):
     id: UUID
     name: str
     score: float = Field(ge=0, le=1)
+    from_use: float = Field(default=0.0, ge=0, le=1)
     description: str
     parameters_schema: JsonObject
     tools_used: tuple[str, ...]

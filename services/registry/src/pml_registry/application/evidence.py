@@ -46,7 +46,9 @@ class Held:
         uses, vectors = self._of_model(embedded.model)
         if not uses:
             return {}
-        return support(vectors @ np.asarray(embedded.vectors[0], np.float32), uses)
+        asked = np.asarray(embedded.vectors[0], np.float32)
+        # BLAS would wait for its threads, on a busy machine for longer than this takes.
+        return support(np.einsum("ij,j->i", vectors, asked), uses)
 
     def vector_of(self, intent: str, model: str) -> IntentVector | None:
         """The vector of an intent that is held."""

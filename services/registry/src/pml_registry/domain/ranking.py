@@ -159,7 +159,9 @@ def with_reliability(score: float, candidate: Candidate) -> float:
 
 def with_evidence(ranked: Ranked, support: Mapping[Target, float]) -> Ranked:
     """Raise the score of what served similar intents by a share of its distance to 1."""
-    share = support.get(Target(ranked.kind, ranked.id), 0.0)
+    share = support.get(Target(ranked.kind, ranked.id))
+    if share is None:
+        return ranked
     added = EVIDENCE_WEIGHT * share * (1.0 - ranked.score)
     return ranked._replace(score=ranked.score + added, from_use=added)
 

@@ -99,17 +99,18 @@ def _hits(
 ) -> Iterator[DiscoveryHit]:
     for each in ranked:
         if each.kind == "tool" and each.id in tools:
-            yield _tool_hit(tools[each.id], each.score)
+            yield _tool_hit(tools[each.id], each)
         if each.kind == "capability" and each.id in capabilities:
-            yield _capability_hit(capabilities[each.id], each.score)
+            yield _capability_hit(capabilities[each.id], each)
 
 
-def _tool_hit(tool: ToolDefinition, score: float) -> ToolHit:
+def _tool_hit(tool: ToolDefinition, ranked: Ranked) -> ToolHit:
     """A tool with its schemas and signature."""
     return ToolHit(
         id=tool.tool_id,
         name=tool.name,
-        score=score,
+        score=ranked.score,
+        from_use=ranked.from_use,
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
@@ -119,14 +120,15 @@ def _tool_hit(tool: ToolDefinition, score: float) -> ToolHit:
     )
 
 
-def _capability_hit(record: Presented, score: float) -> CapabilityHit:
+def _capability_hit(record: Presented, ranked: Ranked) -> CapabilityHit:
     """A capability with its parameters and signature."""
     schema = json.dumps(without_certain(record.parameters_schema))
     call, signature = _called(callable_name(record.name), schema)
     return CapabilityHit(
         id=record.capability_id,
         name=record.name,
-        score=score,
+        score=ranked.score,
+        from_use=ranked.from_use,
         description=record.description,
         parameters_schema=without_certain(record.parameters_schema),
         tools_used=record.tools_used,

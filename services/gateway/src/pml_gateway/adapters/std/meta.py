@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pml_common.contracts import catalog
+from pml_common.contracts.uses import ShowEvidence
 from pml_gateway.adapters.std.tools import READS, Backing, StdTool
 from pml_gateway.domain.api.introspection import (
     AskServers,
@@ -47,9 +48,10 @@ async def _servers(
 
 async def _stats(backing: Backing, asked: AskStats, origin: CallOrigin, timeout_s: float) -> Stats:
     ask, scope = backing.query_client.request, origin.caller.scope
-    usage, judged, speculation = await asyncio.gather(
+    usage, judged, ranking, speculation = await asyncio.gather(
         ask(catalog.LIST_TOOL_USAGE, asked.usage(scope), timeout=timeout_s),
         ask(catalog.LIST_FEEDBACK, asked.feedback(scope), timeout=timeout_s),
+        ask(catalog.SHOW_EVIDENCE, ShowEvidence(scope=scope), timeout=timeout_s),
         backing.speculations.threshold(scope),
     )
     return Stats(
@@ -57,6 +59,7 @@ async def _stats(backing: Backing, asked: AskStats, origin: CallOrigin, timeout_
         total=usage.total,
         calls=usage.calls,
         feedback=judged.feedback,
+        ranking=ranking,
         speculation=speculation,
     )
 

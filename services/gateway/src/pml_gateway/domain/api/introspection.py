@@ -17,6 +17,7 @@ from pml_common.contracts.learner import (
 )
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.uses import EvidenceState
 from pml_gateway.domain.api.records import Text
 from pml_gateway.domain.api.request import MAX_OFFSET, Request
 from pml_gateway.domain.api.speculation_threshold import SpeculationThreshold
@@ -97,13 +98,14 @@ class AskStats(Request):
 
 class Stats(Contract):
     """Calls of tools by programs, and of named capabilities: one page of them, how many there are
-    and all calls together; how useful runs of capabilities were found; and the threshold of
-    speculation."""
+    and all calls together; how useful runs of capabilities were found; whether discovery ranks by
+    use, and by how much that is better; and the threshold of speculation."""
 
     usage: tuple[ToolUsage, ...]
     total: int
     calls: int
     feedback: tuple[Feedback, ...]
+    ranking: EvidenceState
     speculation: SpeculationThreshold
 
 

@@ -52,7 +52,7 @@ class Guess:
             message=message,
             threshold=self.threshold,
             capability=self.hit.name,
-            score=round(self.hit.score, 3),
+            score=round(_fit(self.hit), 3),
             missing=missing,
             unused=self.unused,
         )
@@ -65,7 +65,7 @@ class Guess:
 
     @property
     def _fits(self) -> str:
-        return f"whose score {self.hit.score:.2f} reaches the threshold {self.threshold:.2f}"
+        return f"whose score {_fit(self.hit):.2f} reaches the threshold {self.threshold:.2f}"
 
     def not_run(self, outcome: Outcome, why: str) -> SpeculationNote:
         """Tell why it was not run although its score suffices."""
@@ -79,7 +79,7 @@ def guess(
     required parameters, and it does not fail mostly; else tell why none is chosen."""
     best = max(
         (hit for hit in hits if isinstance(hit, CapabilityHit)),
-        key=lambda hit: hit.score,
+        key=_fit,
         default=None,
     )
     if best is None:
@@ -93,9 +93,9 @@ def guess(
         tuple(name for name in context if name not in known),
         threshold,
     )
-    if best.score < threshold:
+    if _fit(best) < threshold:
         weak = (
-            f"Ran nothing: the best capability, {best.name}, has the score {best.score:.2f}, below "
+            f"Ran nothing: the best capability, {best.name}, has the score {_fit(best):.2f}, below "
             f"the threshold {threshold:.2f}. Run it by name if it is the one."
         )
         return found.note("below_threshold", weak)
@@ -109,3 +109,8 @@ def guess(
         why = f"the context lacks {names}. Add it, or call it with args."
         return found.not_run("missing_arguments", why).model_copy(update={"missing": missing})
     return found
+
+
+def _fit(hit: CapabilityHit) -> float:
+    """The score without what use added: uses of others run nothing."""
+    return hit.score - hit.from_use

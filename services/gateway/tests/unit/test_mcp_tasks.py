@@ -21,6 +21,7 @@ from pml_gateway.domain.api.mcp_tasks import (
     why_no_answer,
 )
 from pml_gateway.domain.api.next_step import after_running
+from pml_gateway.domain.workflow.direct_call import is_open_call
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.workflow import advance
 from services.gateway.tests.support.builders import AT, RULES, analyzed, later, workflow
@@ -156,3 +157,11 @@ def test_an_answer_fits_its_request(method: str, answer: JsonObject, why: str | 
     found = why_no_answer({"method": method}, answer)
     assert (found is None) == (why is None)
     assert (why or "") in (found or "")
+
+
+def test_only_a_direct_call_under_way_is_open() -> None:
+    requested = NEW.requested.model_copy(update={"direct_tool": "fs:read"})
+    under_way = replace(NEW, requested=requested, state="running")
+    assert is_open_call(under_way)
+    assert not is_open_call(replace(under_way, state="failed"))
+    assert not is_open_call(replace(NEW, state="running"))

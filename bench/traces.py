@@ -384,8 +384,12 @@ def main() -> None:
         if shutil.disk_usage(home).free < SPACE_GB * 1e9 * given.traces / 1e6:
             sys.exit(f"{home} has too little room for {given.traces} traces")
         make_keys(home / "keys", SERVICES)
-        lines = [asyncio.run(measure_lag(given, home)), ""] if given.seconds else []
-        lines += asyncio.run(measure_store(given, home)) if given.learn else []
+        lines: list[str] = []
+        if given.seconds:
+            lines += [asyncio.run(measure_lag(given, home)), ""]
+            shutil.rmtree(home / "postgres")
+        if given.learn:
+            lines += asyncio.run(measure_store(given, home))
     if given.report is not None:
         words = " ".join(["uv run python bench/traces.py", *sys.argv[1:]])
         head = ["# A million traces", f"`{words}`, on two cores beside other load.", ""]

@@ -12,6 +12,7 @@ from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
 from pml_gateway.adapters.memory.elicitation import MemoryElicitation
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
+from pml_gateway.adapters.memory.principals import MemoryPrincipalDeletions
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.speculations import MemorySpeculatedRuns
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
@@ -19,6 +20,7 @@ from pml_gateway.adapters.postgres.accepted_tools import PostgresAcceptedTools
 from pml_gateway.adapters.postgres.elicitation import PostgresElicitation
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
+from pml_gateway.adapters.postgres.principals import PostgresPrincipalDeletions
 from pml_gateway.adapters.postgres.results import PostgresResults
 from pml_gateway.adapters.postgres.speculations import PostgresSpeculatedRuns
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
@@ -35,7 +37,10 @@ async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
         elicitation = PostgresElicitation(pool, patience_s=10)
         speculated = PostgresSpeculatedRuns(pool, patience_s=10)
         outbox, ledger = PostgresOutbox(pool), PostgresCallLedger(pool)
-        yield Stores(workflows, outbox, ledger, results, accepted, elicitation, speculated)
+        deletions = PostgresPrincipalDeletions(pool)
+        yield Stores(
+            workflows, outbox, ledger, results, accepted, elicitation, speculated, deletions
+        )
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
@@ -56,4 +61,7 @@ async def stores(database: str | None) -> AsyncGenerator[Stores]:
     ledger, results, speculated = MemoryCallLedger(), MemoryResults(), MemorySpeculatedRuns(kept)
     kept.erasing += [ledger.erase, results.erase, speculated.erase]
     accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
-    yield Stores(workflows, kept.outbox, ledger, results, accepted, elicitation, speculated)
+    deletions = MemoryPrincipalDeletions()
+    yield Stores(
+        workflows, kept.outbox, ledger, results, accepted, elicitation, speculated, deletions
+    )

@@ -76,6 +76,11 @@ class Client:
         if not answer.is_success:
             raise _error_of(answer)
 
+    def delete_part(self, path: str, **params: object) -> Json:
+        """DELETE a part of what a path names, and return what is said of it."""
+        chosen = {name: _texts(value) for name, value in params.items() if value is not None}
+        return self._send("DELETE", path, params=chosen)
+
     def health(self) -> tuple[int, Json]:
         """Status code and body of /healthz, whatever the status."""
         answer = self._request("GET", "/healthz", timeout=HEALTH_S)
@@ -83,7 +88,7 @@ class Client:
 
     def _send(
         self,
-        method: Literal["GET", "POST", "PATCH"],
+        method: Literal["GET", "POST", "PATCH", "DELETE"],
         path: str,
         *,
         params: Params | None = None,

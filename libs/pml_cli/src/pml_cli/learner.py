@@ -8,13 +8,13 @@ from pml_cli.options import AsJson, KeyFile, Url
 from pml_cli.session import session
 
 learner = typer.Typer(
-    no_args_is_help=True, help="Read what was recorded of runs, and learn from it again."
+    no_args_is_help=True, help="Read and delete what was recorded of runs, learn from it again."
 )
 
 
 @learner.callback()
 def main() -> None:
-    """Read what was recorded of runs, and learn from it again."""
+    """Read and delete what was recorded of runs, learn from it again."""
 
 
 @learner.command("traces")
@@ -58,3 +58,25 @@ def learner_rebuild(
 
     with session(url, as_json=as_json) as (client, out):
         rebuilding.rebuild(client, out, capability, deciding_headers(client.url, key_file))
+
+
+@learner.command("forget-principal")
+def learner_forget_principal(
+    principal: str,
+    admin: Annotated[
+        bool, typer.Option("--admin", help="As the admin, by the approver's key: of anybody.")
+    ] = False,
+    key_file: KeyFile = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the data of a principal: programs, results, calls, traces and opinions. Learned values
+    stay."""
+    from pml_cli.commands import tracing
+    from pml_cli.credentials import deciding_headers
+
+    with session(url, as_json=as_json) as (client, out):
+        if admin:
+            client.authorise(deciding_headers(client.url, key_file))
+        raise typer.Exit(tracing.forget_principal(client, out, principal, is_confirmed=yes))

@@ -69,3 +69,41 @@ def test_a_rebuild_goes_on_until_nothing_is_left_and_is_the_approvers(
     assert gateway.asked[-1][1] == {"capability_id": CAPABILITY, "after": None}
     assert "3 traces are lost: what they taught stays" in capsys.readouterr().out
     assert pml(monkeypatch, "learner", "rebuild", "--capability", "fs:a") == 2
+
+
+def test_the_data_of_a_principal_is_deleted_after_a_question(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = "DELETE /api/principals/a%2Fb"
+    gateway.answers[path] = (200, {"principal": "a/b", "deleted": 3, "not_ended": []})
+    words = ("learner", "forget-principal", "a/b")
+    assert pml(monkeypatch, *words) == 2  # no terminal to ask at
+    assert gateway.asked == []
+    assert "say --yes" in capsys.readouterr().err
+    assert pml(monkeypatch, *words, "--yes") == 0
+    assert (gateway.asked, gateway.keys) == ([(path, None)], [])
+    assert "deleted the data of a/b: 3 workflows" in capsys.readouterr().out
+    gateway.answers[path] = (200, {"principal": "a/b", "deleted": 0, "not_ended": [CAPABILITY]})
+    assert pml(monkeypatch, *words, "--yes", "--admin") == 1
+    assert len(gateway.keys) == 1
+    assert f"workflow {CAPABILITY} has not ended" in capsys.readouterr().out
+
+
+def test_a_question_that_is_not_agreed_to_deletes_nothing(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter([False, True])
+
+    def confirm(text: str, default: bool, err: bool) -> bool:
+        assert (default, err, "mira" in text) == (False, True, True)
+        return next(answers)
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", confirm)
+    gateway.answers["DELETE /api/principals/mira"] = (
+        200,
+        {"principal": "mira", "deleted": 1, "not_ended": []},
+    )
+    assert pml(monkeypatch, "learner", "forget-principal", "mira") == 2
+    assert (gateway.asked, "nothing was deleted" in capsys.readouterr().err) == ([], True)
+    assert pml(monkeypatch, "learner", "forget-principal", "mira") == 0

@@ -33,6 +33,7 @@ from pml_gateway.application.cancel import Cancellations, Withdrawals
 from pml_gateway.application.composing import Composing
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.delete_data import Deletions
+from pml_gateway.application.delete_principal import PrincipalData
 from pml_gateway.application.direct_calls import DirectCalls
 from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.execute import Execution
@@ -228,6 +229,7 @@ def _use_cases(
         ),
         cancellations=cancellations,
         deletions=Deletions(workflows, now),
+        principals=PrincipalData(workflows, stores.deletions, bus.publish, now),
         decisions=decisions,
         elicitations=elicitations,
         tasks=WorkflowTasks(workflows, elicitations, cancellations, BusOpenInputs(bus)),

@@ -25,6 +25,7 @@ from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
 from pml_gateway.adapters.memory.elicitation import MemoryElicitation
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.memory.notifier import MemoryNotifier
+from pml_gateway.adapters.memory.principals import MemoryPrincipalDeletions
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.speculations import MemorySpeculatedRuns
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
@@ -118,7 +119,10 @@ def memory_stores(store: MemoryWorkflowStore) -> Stores:
     ledger, results, speculated = MemoryCallLedger(), MemoryResults(), MemorySpeculatedRuns(store)
     store.erasing += [ledger.erase, results.erase, speculated.erase]
     accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
-    return Stores(store, store.outbox, ledger, results, accepted, elicitation, speculated)
+    deletions = MemoryPrincipalDeletions()
+    return Stores(
+        store, store.outbox, ledger, results, accepted, elicitation, speculated, deletions
+    )
 
 
 def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -> WorkflowService:

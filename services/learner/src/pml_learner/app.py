@@ -25,6 +25,7 @@ from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_call_ended import on_calls_ended
 from pml_learner.entrypoints.bus.on_find_trace import on_find_trace
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
+from pml_learner.entrypoints.bus.on_principal_data_deleted import on_principal_data_deleted
 from pml_learner.entrypoints.bus.on_rebuild_learning import on_rebuild_learning
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.entrypoints.bus.on_usage import (
@@ -90,6 +91,10 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         await bus.consume(
             catalog.LEARNER_ON_WORKFLOW_DATA_DELETED,
             partial(on_workflow_data_deleted, traces=traces, rule=_RULE),
+        )
+        await bus.consume(
+            catalog.LEARNER_ON_PRINCIPAL_DATA_DELETED,
+            partial(on_principal_data_deleted, traces=traces, rule=_RULE),
         )
         old = partial(delete_old, bus, traces, settings.retention)
         stale = partial(relearn_stale, bus, traces, _RULE)

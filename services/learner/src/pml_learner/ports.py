@@ -187,6 +187,16 @@ class TraceStore(Protocol):
         """Return workflows of a scope with a trace from before this time, at most `limit`."""
         ...
 
+    async def of_principal(
+        self, scope: Scope, principal: str, before: datetime, limit: int
+    ) -> Sequence[UUID]:
+        """Return at most `limit` workflows of a principal with a trace from before this time."""
+        ...
+
+    async def drop_opinions(self, scope: Scope, principal: str, before: datetime) -> None:
+        """Delete a principal's opinions from before this time. Idempotent."""
+        ...
+
     async def remove(self, scope: Scope, workflows: Collection[UUID]) -> None:
         """Delete the traces of workflows; what they taught is to be in bases before."""
         ...

@@ -1,22 +1,24 @@
 """Deletion of a workflow's traces, in every trace store."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
-from pml_common.contracts.gateway import WorkflowDataDeleted
+from pml_common.contracts.gateway import PrincipalDataDeleted, WorkflowDataDeleted
 from pml_common.contracts.learner import GiveFeedback, ListFeedback, ListToolUsage, ListTraces
 from pml_common.contracts.scope import Scope
 from pml_learner.domain.batch import capabilities_of
 from pml_learner.domain.temporal_difference import TdRule
+from pml_learner.entrypoints.bus.on_principal_data_deleted import on_principal_data_deleted
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.entrypoints.bus.on_workflow_data_deleted import on_workflow_data_deleted
 from pml_learner.ports import TraceStore
 from services.learner.tests.support.builders import (
     ELSEWHERE,
     SCOPE,
+    STARTED_AT,
     finished_run,
     nested_run,
     tool_call,
@@ -82,3 +84,35 @@ async def test_of_traces_that_come_at_the_same_time_none_is_left(trace_store: Tr
     deleting = (delete(trace_store, run.workflow_id) for run in runs)
     await asyncio.gather(*arriving, *deleting)
     assert await kept(trace_store) == set()
+
+
+async def test_traces_and_opinions_of_a_principal_are_gone_and_what_was_learned_stays(
+    trace_store: TraceStore,
+) -> None:
+    own, young = finished_run(), finished_run(started_at=STARTED_AT + 9e9)
+    others = finished_run().model_copy(update={"principal": "mira"})
+    theirs = finished_run(scope=ELSEWHERE)
+    runs = [own, young, others, theirs]
+    await on_runs_finished(runs, trace_store, TdRule())
+    for who in ("agent-7", "mira"):
+        given = GiveFeedback(
+            scope=SCOPE, workflow_id=others.workflow_id, principal=who, useful=True
+        )
+        assert await trace_store.judge(given) is not None
+    event = PrincipalDataDeleted(
+        scope=SCOPE,
+        event_id=uuid4(),
+        deletion_id=uuid4(),
+        principal="agent-7",
+        deleted_by="agent-7",
+        deleted_at=datetime.fromtimestamp(STARTED_AT / 1000, UTC) + timedelta(days=100),
+    )
+    for _ in range(2):
+        assert await on_principal_data_deleted(event, trace_store, TdRule()) == ()
+    assert await kept(trace_store) == {young.workflow_id, others.workflow_id}
+    assert await kept(trace_store, ELSEWHERE) == {theirs.workflow_id}
+    (opinion,) = (await trace_store.judged(ListFeedback(scope=SCOPE))).feedback
+    assert (opinion.useful, opinion.not_useful) == (1, 0)
+    async with trace_store.batch([uuid4()], "another") as batch:
+        known = await batch.experience_of(capabilities_of([own]))
+    assert [each.usage.count for each in known.values()] == [3]

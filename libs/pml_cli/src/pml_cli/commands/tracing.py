@@ -1,8 +1,11 @@
 """`pml learner traces` and `trace`: traces of runs."""
 
+import sys
 from typing import cast
+from urllib.parse import quote
 from uuid import UUID
 
+import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
@@ -45,6 +48,35 @@ def trace(client: Client, out: Output, wanted: str) -> None:
     """One trace with its path and calls."""
     found = client.get(f"/api/trace/{_id(wanted, 'the id of a trace')}")
     out.show(found, trace_tree([ExecutionTrace.model_validate(found)]))
+
+
+def forget_principal(client: Client, out: Output, principal: str, *, is_confirmed: bool) -> int:
+    """Delete a principal's data, part by part; 1 where some workflows have not ended. Raises
+    CommandError."""
+    if not is_confirmed:
+        _confirm(principal)
+    path = f"/api/principals/{quote(principal, safe='')}"
+    deleted, left, cursor = 0, list[str](), None
+    with out.busy("deleting…"):
+        while True:
+            part = client.delete_part(path, cursor=cursor)
+            deleted += cast(int, part["deleted"])
+            left += cast(list[str], part["not_ended"])
+            cursor = cast("str | None", part.get("next_cursor"))
+            if cursor is None:
+                break
+    said = [f"deleted the data of {escape(principal)}: {deleted} workflows, traces and opinions"]
+    said += [f"workflow {each} has not ended: cancel it, then delete again" for each in left]
+    out.show({"principal": principal, "deleted": deleted, "not_ended": left}, *said)
+    return 1 if left else 0
+
+
+def _confirm(principal: str) -> None:
+    if not sys.stdin.isatty():
+        raise CommandError(f"say --yes to delete the data of {principal!r}", USAGE)
+    question = f"Delete all data of {principal!r}? It cannot be brought back."
+    if not typer.confirm(question, default=False, err=True):
+        raise CommandError("nothing was deleted", USAGE)
 
 
 def _id(text: str, meaning: str) -> str:

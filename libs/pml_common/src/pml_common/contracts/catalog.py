@@ -188,6 +188,12 @@ WORKFLOW_DATA_DELETED = MessageType(
     gateway.WorkflowDataDeleted,
     "A caller deleted the data of a workflow.",
 )
+PRINCIPAL_DATA_DELETED = MessageType(
+    "gateway",
+    "principal-data-deleted",
+    gateway.PrincipalDataDeleted,
+    "The data of a principal was deleted on request.",
+)
 CALL_ENDED = MessageType(
     "gateway",
     "call-ended",
@@ -707,6 +713,11 @@ LEARNER_ON_WORKFLOW_DATA_DELETED = Consumer(
     "learner",
     WORKFLOW_DATA_DELETED,
     "Deletes the traces of the workflow, and keeps none that come later.",
+)
+LEARNER_ON_PRINCIPAL_DATA_DELETED = Consumer(
+    "learner",
+    PRINCIPAL_DATA_DELETED,
+    "Deletes the principal's traces and opinions; what was learned stays.",
 )
 GATEWAY_ON_DEAD_LETTER = DeadLetterConsumer("gateway", max_in_flight=4)
 

@@ -97,6 +97,18 @@ class WorkflowDataDeleted(Event):
     deleted_at: AwareDatetime
 
 
+class PrincipalDataDeleted(Event):
+    """The data of a principal's workflows was deleted on request: every service deletes what it
+    keeps of the principal from before `deleted_at`."""
+
+    entity_field: ClassVar[str] = "deletion_id"
+
+    deletion_id: UUID
+    principal: str
+    deleted_by: str
+    deleted_at: AwareDatetime
+
+
 class ToolsListed(Event):
     """An MCP server listed its tools: always the complete list, but for its tools in quarantine.
 

@@ -7,6 +7,7 @@ from pml_gateway.adapters.postgres.accepted_tools import PostgresAcceptedTools
 from pml_gateway.adapters.postgres.elicitation import PostgresElicitation
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
+from pml_gateway.adapters.postgres.principals import PostgresPrincipalDeletions
 from pml_gateway.adapters.postgres.results import PostgresResults
 from pml_gateway.adapters.postgres.speculations import PostgresSpeculatedRuns
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
@@ -16,6 +17,7 @@ from pml_gateway.ports import (
     ElicitationSettings,
     LastingResults,
     Outbox,
+    PrincipalDeletionRecord,
     SpeculatedRuns,
     WorkflowStore,
 )
@@ -32,6 +34,7 @@ class Stores:
     accepted: AcceptedTools
     elicitation: ElicitationSettings
     speculated: SpeculatedRuns
+    deletions: PrincipalDeletionRecord
 
 
 def postgres_stores(pool: Pool, patience_s: float) -> Stores:
@@ -45,4 +48,5 @@ def postgres_stores(pool: Pool, patience_s: float) -> Stores:
         PostgresAcceptedTools(pool, patience_s=patience_s),
         PostgresElicitation(pool, patience_s=patience_s),
         PostgresSpeculatedRuns(pool, patience_s=patience_s),
+        PostgresPrincipalDeletions(pool),
     )

@@ -14,6 +14,7 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
 from pml_gateway.domain.api.list_cursors import After
+from pml_gateway.domain.api.principals import PrincipalDeletion
 from pml_gateway.domain.api.views import ApprovalPage, WorkflowPage
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 
@@ -175,4 +176,17 @@ class Relay(Protocol):
 
     async def publish(self, outgoing: Sequence[Outgoing]) -> None:
         """Publish messages that were just stored; those that fail now are published later."""
+        ...
+
+
+class PrincipalDeletionRecord(Protocol):
+    """Records who had the data of which principal deleted. Every method may raise
+    StorageUnavailable."""
+
+    async def add(self, scope: Scope, deletion: PrincipalDeletion) -> None:
+        """Record a deletion. Idempotent."""
+        ...
+
+    async def newest(self, scope: Scope, limit: int) -> Sequence[PrincipalDeletion]:
+        """Return the last deletions of a scope, newest first."""
         ...

@@ -185,6 +185,25 @@ class MemoryTraceStore(MemoryLearning, TraceStore):
         return list(dict.fromkeys(old))[:limit]
 
     @override
+    async def of_principal(
+        self, scope: Scope, principal: str, before: datetime, limit: int
+    ) -> Sequence[UUID]:
+        found = [
+            trace.workflow_id
+            for of, trace in self.stored
+            if of == scope
+            and executed_at(trace) < before
+            and self.principals[of, trace.trace_id] == principal
+        ]
+        return list(dict.fromkeys(found))[:limit]
+
+    @override
+    async def drop_opinions(self, scope: Scope, principal: str, before: datetime) -> None:
+        for of, workflow_id, who in list(self.opinions):
+            if (of, who) == (scope, principal):
+                del self.opinions[of, workflow_id, who]
+
+    @override
     async def remove(self, scope: Scope, workflows: Collection[UUID]) -> None:
         self.stored = [
             (of, trace)

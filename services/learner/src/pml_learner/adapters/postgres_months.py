@@ -7,7 +7,7 @@ from uuid import UUID
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import columns, scope_columns, scope_of
 from pml_common.storage.pool import Connection, Pool, connection, transaction
-from pml_common.storage.queries import load_queries
+from pml_common.storage.queries import load_queries, storable
 from pml_learner.adapters.postgres_learning import positions_of
 from pml_learner.domain.lesson import ScopedCapability
 from pml_learner.domain.retention import Retention, month_of
@@ -43,6 +43,19 @@ class PostgresMonths:
             key = scope_columns(scope)
             rows = await session.fetch(_SQL["list-old"], *key, before, limit)
         return [row["workflow_id"] for row in rows]
+
+    async def of_principal(
+        self, scope: Scope, principal: str, before: datetime, limit: int
+    ) -> Sequence[UUID]:
+        async with connection(self._pool) as session:
+            key = *scope_columns(scope), storable(principal)
+            rows = await session.fetch(_SQL["list-of-principal"], *key, before, limit)
+        return [row["workflow_id"] for row in rows]
+
+    async def drop_opinions(self, scope: Scope, principal: str, before: datetime) -> None:
+        async with connection(self._pool) as session:
+            key = *scope_columns(scope), storable(principal)
+            await session.execute(_SQL["drop-opinions"], *key, before)
 
     async def remove(self, scope: Scope, workflows: Collection[UUID]) -> None:
         async with connection(self._pool) as session:

@@ -137,6 +137,16 @@ async def delete_workflow(
     await _remove(traces, scope, [workflow_id], rule)
 
 
+async def forget_principal(
+    traces: TraceStore, scope: Scope, principal: str, before: datetime, rule: TdRule
+) -> None:
+    """Delete a principal's opinions, and the traces from before this time; what was learned from
+    them stays. A repetition changes nothing. Raises StorageUnavailable."""
+    await traces.drop_opinions(scope, principal, before)
+    while some := await traces.of_principal(scope, principal, before, _DELETE_AT_ONCE):
+        await _remove(traces, scope, some, rule)
+
+
 async def delete_old_traces(
     traces: TraceStore, retention: Retention, now: datetime, rule: TdRule
 ) -> None:

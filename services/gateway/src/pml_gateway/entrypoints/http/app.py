@@ -16,6 +16,7 @@ from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.capability_views import CapabilityViews
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.delete_data import Deletions
+from pml_gateway.application.delete_principal import PrincipalData
 from pml_gateway.application.elicit import Elicitations
 from pml_gateway.application.quarantine import Acceptance
 from pml_gateway.application.read_traces import Traces
@@ -36,6 +37,7 @@ from pml_gateway.entrypoints.http.guard import Guard
 from pml_gateway.entrypoints.http.health import health_routes
 from pml_gateway.entrypoints.http.index import index_routes
 from pml_gateway.entrypoints.http.learning import learning_routes
+from pml_gateway.entrypoints.http.principals import principal_routes
 from pml_gateway.entrypoints.http.routing import approver_of, caller_of, caller_or_approver_of
 from pml_gateway.entrypoints.http.servers import server_routes
 from pml_gateway.entrypoints.http.stats import stats_routes
@@ -60,6 +62,7 @@ class UseCases:
     agents: Agents
     cancellations: Cancellations
     deletions: Deletions
+    principals: PrincipalData
     decisions: Decisions
     elicitations: Elicitations
     tasks: TaskApi
@@ -118,6 +121,7 @@ def rest_app(
         event_routes(workflows, bus, caller, streams),
         cancel_routes(use_cases.cancellations, caller),
         deletion_routes(use_cases.deletions, caller),
+        principal_routes(use_cases.principals, caller_or_approver_of(callers)),
         elicitation_routes(use_cases.elicitations, caller, approver_of(callers)),
         approval_routes(workflows, use_cases.decisions, caller, approver_of(callers)),
         capability_routes(query_client, use_cases.cache, caller),

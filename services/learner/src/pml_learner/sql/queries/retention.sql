@@ -70,3 +70,13 @@ JOIN learning USING (org, project, capability_id)
 WHERE trace.executed_at >= $1 AND trace.executed_at < $2
     AND trace.position > learning.base_position
 GROUP BY trace.org, trace.project, trace.capability_id
+
+-- name: list-of-principal
+SELECT DISTINCT workflow_id
+FROM execution_trace
+WHERE org = $1 AND project = $2 AND user_id = $3 AND executed_at < $4
+LIMIT $5
+
+-- name: drop-opinions
+DELETE FROM feedback
+WHERE org = $1 AND project = $2 AND principal = $3 AND given_at < $4

@@ -20,7 +20,13 @@ from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import WorkflowDataDeleted
-from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces, TracePage
+from pml_common.contracts.learner import (
+    EdgesObserved,
+    LearningUpdated,
+    ListTraces,
+    RebuildLearning,
+    TracePage,
+)
 from pml_learner.app import serve
 from pml_learner.settings import LearnerSettings
 from services.learner.tests.support.builders import SCOPE, finished_run, tool_call
@@ -73,6 +79,8 @@ async def test_a_run_is_learned_published_and_can_be_queried(
             ]
             (updated,) = await _published(executor, run, LearningUpdated)
             assert (updated.revision, updated.priority) == (1, 1.0)
+            again = await executor.request(catalog.REBUILD_LEARNING, RebuildLearning(scope=SCOPE))
+            assert (again.rebuilt, again.traces, again.changed, again.left) == (1, 1, 0, 0)
             (trace,) = (await _traces(executor)).traces
             assert trace.trace_id == run.trace_id
     finally:

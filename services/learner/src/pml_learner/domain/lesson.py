@@ -9,7 +9,7 @@ from pml_common.contracts.error import Fault
 from pml_common.contracts.executor import NestedRun, RunFinished
 from pml_common.contracts.learner import ExecutionTrace, LearningUpdated
 from pml_common.contracts.scope import Scope
-from pml_learner.domain.outcome import outcome_of
+from pml_learner.domain.outcome import outcome_of_run
 from pml_learner.domain.priority import priority
 from pml_learner.domain.state import State, fold, learning_of, path_stats, usage_of
 from pml_learner.domain.temporal_difference import TdRule
@@ -74,7 +74,31 @@ class Lesson:
     @property
     def trace(self) -> ExecutionTrace:
         """The trace to store."""
-        return trace_of(self.run, self.call, self.fault, self.priority, self.position)
+        run, call = self.run, self.call
+        return ExecutionTrace(
+            trace_id=run.trace_id,
+            parent_trace_id=call.parent_trace_id if call else None,
+            node_id=call.node_id if call else None,
+            name=call.name if call else None,
+            capability_id=run.capability.capability_id,
+            workflow_id=run.workflow_id,
+            intent=run.intent,
+            executed_at=run.started_at,
+            success=run.success,
+            duration_ms=run.duration_ms,
+            result=run.result,
+            error=run.error,
+            executed_path=run.executed_path,
+            decisions=run.decisions,
+            task_results=tuple(
+                task for task in run.task_results if task.parent_trace_id in (None, run.trace_id)
+            ),
+            priority=self.priority,
+            dry_run=run.dry_run,
+            discovery_id=run.discovery_id if call is None else None,
+            fault=self.fault,
+            position=self.position,
+        )
 
     @property
     def capability(self) -> ScopedCapability:
@@ -98,40 +122,6 @@ class Lesson:
         )
 
 
-def trace_of(
-    run: RunFinished,
-    call: NestedRun | None,
-    fault: Fault | None,
-    surprise: float = 0.0,
-    position: int | None = None,
-) -> ExecutionTrace:
-    """Return the trace of a run, with `surprise` as its priority."""
-    return ExecutionTrace(
-        trace_id=run.trace_id,
-        parent_trace_id=call.parent_trace_id if call else None,
-        node_id=call.node_id if call else None,
-        name=call.name if call else None,
-        capability_id=run.capability.capability_id,
-        workflow_id=run.workflow_id,
-        intent=run.intent,
-        executed_at=run.started_at,
-        success=run.success,
-        duration_ms=run.duration_ms,
-        result=run.result,
-        error=run.error,
-        executed_path=run.executed_path,
-        decisions=run.decisions,
-        task_results=tuple(
-            task for task in run.task_results if task.parent_trace_id in (None, run.trace_id)
-        ),
-        priority=surprise,
-        dry_run=run.dry_run,
-        discovery_id=run.discovery_id if call is None else None,
-        fault=fault,
-        position=position,
-    )
-
-
 def untaught(
     before: Experience, run: RunFinished, call: NestedRun | None = None, fault: Fault | None = None
 ) -> Lesson:
@@ -149,7 +139,7 @@ def learn(
     """Learn from one run without its nested runs; nothing from a dry run (mocked results)."""
     if run.dry_run:
         return untaught(before, run, call, fault)
-    outcome = outcome_of(trace_of(run, call, fault), run.principal)
+    outcome = outcome_of_run(run, fault)
     known = path_stats(before.state, outcome.path)
     position, is_current = before.position + 1, before.is_current(rule)
     after = replace(before, position=position)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pml_common.contracts.error import Fault
+from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_learner.domain.fault import fault_of_error
@@ -42,15 +43,31 @@ class Outcome:
 
 def outcome_of(trace: ExecutionTrace, principal: str) -> Outcome:
     """Return what a trace teaches; `principal` ran it."""
+    return _outcome(trace, trace.task_results, trace.fault, principal, trace.executed_at)
+
+
+def outcome_of_run(run: RunFinished, fault: Fault | None) -> Outcome:
+    """Return what the trace of a run will teach, of the run itself without those inside it."""
+    calls = [task for task in run.task_results if task.parent_trace_id in (None, run.trace_id)]
+    return _outcome(run, calls, fault, run.principal, run.started_at)
+
+
+def _outcome(
+    end: ExecutionTrace | RunFinished,
+    calls: Sequence[TaskResult],
+    fault: Fault | None,
+    principal: str,
+    at: float,
+) -> Outcome:
     return Outcome(
-        path=tuple(stored_node_id(node_id) for node_id in trace.executed_path),
-        decisions=trace.decisions,
-        calls=[_end(call) for call in trace.task_results if _is_judged(call)],
-        success=trace.success,
-        fault=trace.fault,
-        duration_ms=max(0.0, trace.duration_ms),  # negative after a clock was set back
+        path=tuple(map(stored_node_id, end.executed_path)),
+        decisions=end.decisions,
+        calls=[_end(call) for call in calls if _is_judged(call)],
+        success=end.success,
+        fault=fault,
+        duration_ms=max(0.0, end.duration_ms),  # negative after a clock was set back
         principal=hashlib.sha256(_storable(principal).encode()).hexdigest()[:16],
-        hour=round(trace.executed_at * 1000) // _HOUR_US,
+        hour=round(at * 1000) // _HOUR_US,
     )
 
 

@@ -61,6 +61,8 @@ class Estimate(NamedTuple):
     @property
     def value(self) -> float:
         """The success rate; 0 before the first outcome."""
+        if len(self.voices) == 1:  # the usual case
+            return self.voices[0].value
         weight = sum(voice.weight for voice in self.voices)
         total = sum(voice.weight * voice.value for voice in self.voices)
         return min(1.0, max(0.0, total / weight)) if weight else 0.0
@@ -82,25 +84,27 @@ class Estimate(NamedTuple):
         """Learn from what one run of a principal showed: successes and failures, each so many times
         in a row, at least one. They weigh as one."""
         known = next((voice for voice in self.voices if voice.who == who), None)
-        value, count = None if known is None else known.value, self.seen
+        value, seen = None if known is None else known.value, self.seen
         for success, times in actuals:
             actual = float(success)
             value = actual if value is None else rule.step(value, actual, times)
-            count += times
-        heard = _heard(known, who, hour)._replace(value=value or 0.0)
+            seen += times
+        heard = _heard(known, who, hour, value or 0.0)
+        if len(self.voices) == 1 and known is not None:  # the usual case
+            return Estimate(seen, (heard,))
         grown = heard.weight - (known.weight if known else 0)
         others = (_faded(voice, grown) for voice in self.voices if voice.who != who)
         kept = [voice for voice in others if voice.weight > 0]
-        return Estimate(count, tuple(sorted([*kept, heard])))
+        return Estimate(seen, tuple(sorted([*kept, heard])))
 
 
-def _heard(known: Voice | None, who: int, hour: int) -> Voice:
+def _heard(known: Voice | None, who: int, hour: int, value: float) -> Voice:
     """Count an outcome in an hour; one of an earlier hour counts in the last."""
     if known is None:
-        return Voice(who, 0.0, hour=hour)
+        return Voice(who, value, hour=hour)
     in_hour = 1 if hour > known.hour else known.in_hour + 1
-    weight = min(MOST, known.weight + (1 if in_hour <= HOURLY else 0))
-    return known._replace(weight=weight, hour=max(hour, known.hour), in_hour=in_hour)
+    weight = known.weight + 1 if in_hour <= HOURLY and known.weight < MOST else known.weight
+    return Voice(who, value, weight, hour if hour > known.hour else known.hour, in_hour)
 
 
 def _faded(voice: Voice, grown: int) -> Voice:

@@ -152,6 +152,7 @@ async def test_messages_that_decide_nothing_need_no_signature(
         "learning-updated",
         "edges-observed",
         "uses-observed",
+        "use-judged",
         "capability-changed",
         "graph-changed",
     }

@@ -11,7 +11,12 @@ from services.gateway.tests.support.dns import example
 def hit(name: str, score: float, from_use: float = 0.0) -> CapabilityHit:
     """Build a hit without required parameters."""
     found = next(each for each in example(catalog.DISCOVER).hits if isinstance(each, CapabilityHit))
-    fields = {"name": name, "score": score, "from_use": from_use, "parameters_schema": {}}
+    fields: dict[str, object] = {
+        "name": name,
+        "score": score,
+        "from_use": from_use,
+        "parameters_schema": {},
+    }
     return found.model_copy(update=fields)
 
 

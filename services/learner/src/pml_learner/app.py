@@ -75,7 +75,9 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         )
         await bus.serve(
             catalog.GIVE_FEEDBACK,
-            map_unavailable(partial(on_give_feedback, traces=traces), unavailable),
+            map_unavailable(
+                partial(on_give_feedback, traces=traces, publish=bus.publish), unavailable
+            ),
         )
         await bus.serve(
             catalog.LIST_FEEDBACK,

@@ -23,6 +23,7 @@ from pml_common.contracts.learner import (
 )
 from pml_common.contracts.scope import Scope
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.domain.opinions import Weights
 from pml_learner.domain.relearning import Learned, StoredTrace
 from pml_learner.domain.replay import PastRun, RunKey
 from pml_learner.domain.retention import Retention
@@ -124,6 +125,11 @@ class TraceStore(Protocol):
     async def judge(self, given: GiveFeedback) -> Feedback | None:
         """Store an opinion of a workflow's run, in place of the same principal's earlier one, and
         return all of its capability; None where no run of this workflow is stored."""
+        ...
+
+    async def weights(self, scope: Scope, workflow_id: UUID) -> Weights | None:
+        """Return what the opinions of a workflow's run weigh: each principal's first
+        WEIGHED_OF_ONE_HOUR of an hour 1, the others 0. None without opinions."""
         ...
 
     async def judged(self, query: ListFeedback) -> FeedbackPage:

@@ -4,7 +4,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from pml_common.bus.errors import QueryFailed
+from pml_common.bus.errors import BusUnavailable, QueryFailed
+from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import (
     CAPABILITIES,
@@ -13,6 +14,8 @@ from pml_common.contracts.learner import (
     ListToolUsage,
     ListTraces,
 )
+from pml_common.contracts.uses import UseJudged
+from pml_learner.domain.opinions import WEIGHED_OF_ONE_HOUR
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
@@ -83,9 +86,9 @@ async def test_a_principal_has_one_opinion_of_a_workflow(trace_store: TraceStore
             useful=useful,
         )
 
-    await on_give_feedback(opinion("mira", True), trace_store)
-    await on_give_feedback(opinion("mira", False), trace_store)
-    given = await on_give_feedback(opinion("ada", True), trace_store)
+    await on_give_feedback(opinion("mira", True), trace_store, ignore)
+    await on_give_feedback(opinion("mira", False), trace_store, ignore)
+    given = await on_give_feedback(opinion("ada", True), trace_store, ignore)
     assert (given.useful, given.not_useful) == (1, 1)
     assert given.capability_id == run.capability.capability_id
     page = await on_list_feedback(ListFeedback(scope=SCOPE), trace_store)
@@ -98,8 +101,84 @@ async def test_a_principal_has_one_opinion_of_a_workflow(trace_store: TraceStore
         elsewhere,
     ):
         with pytest.raises(QueryFailed, match="no run of workflow") as refused:
-            await on_give_feedback(unknown, trace_store)
+            await on_give_feedback(unknown, trace_store, ignore)
         assert refused.value.code == "not_found"
+
+
+async def ignore(message: Message) -> None:
+    """Publish to nobody."""
+
+
+async def test_contradictory_opinions_are_kept_and_told_by_their_weights(
+    trace_store: TraceStore,
+) -> None:
+    run, told = called(), list[Message]()
+    await learn(trace_store, run)
+
+    async def publish(message: Message) -> None:
+        told.append(message)
+
+    def opinion(principal: str, useful: bool) -> GiveFeedback:
+        workflow_id = run.workflow_id
+        return GiveFeedback(
+            scope=SCOPE, principal=principal, workflow_id=workflow_id, useful=useful
+        )
+
+    said = (("mira", True), ("ada", False), ("mira", False), ("bob", True))
+    *_, given = [
+        await on_give_feedback(opinion(principal, useful), trace_store, publish)
+        for principal, useful in said
+    ]
+    assert (given.useful, given.not_useful) == (1, 2)
+    judged = [message for message in told if isinstance(message, UseJudged)]
+    assert [(each.useful, each.not_useful) for each in judged] == [(1, 0), (1, 1), (0, 2), (1, 2)]
+    assert {each.workflow_id for each in judged} == {run.workflow_id}
+    assert len({each.event_id for each in judged}) == 4
+    times = [each.judged_at for each in judged]
+    assert times == sorted(times)
+
+
+async def test_of_one_principal_and_hour_five_opinions_weigh_and_all_are_kept(
+    trace_store: TraceStore,
+) -> None:
+    runs, told = [called() for _ in range(WEIGHED_OF_ONE_HOUR + 2)], list[Message]()
+    await learn(trace_store, *runs)
+
+    async def publish(message: Message) -> None:
+        told.append(message)
+
+    *_, given = [
+        await on_give_feedback(
+            GiveFeedback(
+                scope=SCOPE, principal="mallory", workflow_id=run.workflow_id, useful=False
+            ),
+            trace_store,
+            publish,
+        )
+        for run in runs
+    ]
+    assert given.not_useful == len(runs)
+    weighed = [each.not_useful for each in told if isinstance(each, UseJudged)]
+    # An hour may end between two of them.
+    assert sum(weighed) in (WEIGHED_OF_ONE_HOUR, WEIGHED_OF_ONE_HOUR + 1, WEIGHED_OF_ONE_HOUR + 2)
+    assert weighed[0] == 1.0
+    assert await trace_store.weights(SCOPE, uuid4()) is None
+
+
+async def test_an_opinion_that_could_not_be_told_is_to_be_repeated(
+    trace_store: TraceStore,
+) -> None:
+    run = called()
+    await learn(trace_store, run)
+    said = GiveFeedback(scope=SCOPE, principal="mira", workflow_id=run.workflow_id, useful=True)
+
+    async def publish(message: Message) -> None:
+        raise BusUnavailable("NATS does not answer")
+
+    with pytest.raises(QueryFailed, match="repeat the opinion") as failed:
+        await on_give_feedback(said, trace_store, publish)
+    assert failed.value.code == "unavailable"
+    assert (await on_give_feedback(said, trace_store, ignore)).useful == 1
 
 
 async def test_cursors_lead_through_all_calls_and_opinions(trace_store: TraceStore) -> None:
@@ -109,7 +188,7 @@ async def test_cursors_lead_through_all_calls_and_opinions(trace_store: TraceSto
     await learn(trace_store, *runs)
     for run in runs:
         said = GiveFeedback(scope=SCOPE, principal="mira", workflow_id=run.workflow_id, useful=True)
-        await on_give_feedback(said, trace_store)
+        await on_give_feedback(said, trace_store, ignore)
     used: list[str] = []
     judged: list[UUID] = []
     usage, opinions = ListToolUsage(scope=SCOPE, limit=2), ListFeedback(scope=SCOPE, limit=2)

@@ -9,7 +9,7 @@ import pytest
 
 from pml_common.contracts.dns import SetVisibility
 from pml_common.contracts.gateway import WorkflowDataDeleted
-from pml_common.contracts.uses import ObservedUse
+from pml_common.contracts.uses import ObservedUse, UseJudged
 from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.memory_evidence import MemoryEvidenceStore
 from pml_registry.adapters.memory_tables import MemoryTables
@@ -19,6 +19,7 @@ from pml_registry.domain.ranking import Target
 from pml_registry.domain.trials import MIN_TRIALS, judged
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.entrypoints.bus.on_uses_observed import (
+    on_use_judged,
     on_uses_observed,
     on_workflow_data_deleted,
 )
@@ -153,7 +154,15 @@ async def test_opinions_weigh_a_use_whenever_they_come(driver: UseDriver) -> Non
     await store.opine(SCOPE, Opinions(first.workflow_id, 0.0, 1.0, 2.0))
     await driver.learn(first, second)
     await store.opine(SCOPE, Opinions(second.workflow_id, 1.0, 2.0, 3.0))
-    await store.opine(SCOPE, Opinions(second.workflow_id, 0.0, 9.0, 2.5))
+    late = UseJudged(
+        scope=SCOPE,
+        event_id=uuid4(),
+        workflow_id=second.workflow_id,
+        useful=0.0,
+        not_useful=9.0,
+        judged_at=2.5,
+    )
+    assert await on_use_judged(late, store) == ()
     weights = [each.use.weight for each in await store.uses(SCOPE, 0)]
     assert weights == [pytest.approx(0.5), pytest.approx(0.5)]
     assert [use.weight for use in (await driver.evidence.held(SCOPE)).uses] == weights

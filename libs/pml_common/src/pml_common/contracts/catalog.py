@@ -301,6 +301,13 @@ USES_OBSERVED = MessageType(
     "Runs showed which tools and capabilities served which intents.",
     signed=False,
 )
+USE_JUDGED = MessageType(
+    "learner",
+    "use-judged",
+    uses.UseJudged,
+    "A principal said whether a workflow's run was useful.",
+    signed=False,
+)
 CAPABILITY_CHANGED = MessageType(
     "registry",
     "capability-changed",
@@ -631,6 +638,9 @@ REGISTRY_ON_USES_OBSERVED = Consumer(
     "Keeps what served which intents, and judges whether rankings use it.",
     ack_wait_s=60.0,
     max_in_flight=2,
+)
+REGISTRY_ON_USE_JUDGED = Consumer(
+    "registry", USE_JUDGED, "Weighs what the run showed by the opinions of it."
 )
 REGISTRY_ON_WORKFLOW_DATA_DELETED = Consumer(
     "registry",

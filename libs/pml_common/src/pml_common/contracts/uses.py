@@ -41,6 +41,18 @@ class UsesObserved(Event):
     uses: tuple[ObservedUse, ...] = Field(min_length=1)
 
 
+class UseJudged(Event):
+    """The opinions of a workflow's run, by their weights, those of all principals; `judged_at`: the
+    time of the last one, in milliseconds of Unix time. Complete, not a delta: the newest counts."""
+
+    entity_field: ClassVar[str] = "workflow_id"
+
+    workflow_id: UUID
+    useful: float = Field(ge=0)
+    not_useful: float = Field(ge=0)
+    judged_at: float
+
+
 class ShowEvidence(Query):
     """Show whether rankings of the scope use what was learned from use."""
 

@@ -1,5 +1,6 @@
 """Traces in memory; tested by the same suite as the Postgres store."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -29,6 +30,7 @@ from pml_common.storage.store_transaction import StoreBatch
 from pml_learner.adapters.memory_learning import MemoryLearning
 from pml_learner.domain.large_results import INLINE_BYTES, trace_of
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
+from pml_learner.domain.opinions import WEIGHED_OF_ONE_HOUR, Weights
 from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, sliced_traces
 from pml_learner.domain.relearning import Learned
 from pml_learner.domain.replay import PastRun, RunKey
@@ -50,6 +52,7 @@ class MemoryTraceStore(MemoryLearning, TraceStore):
         """Workflows whose data was deleted."""
         self.opinions: dict[tuple[Scope, UUID, str], tuple[UUID, bool]] = {}
         """By workflow and principal: the capability, and whether its run was useful."""
+        self._judged = 0
 
     @override
     async def make_room(self, times: Iterable[float]) -> None:
@@ -99,9 +102,26 @@ class MemoryTraceStore(MemoryLearning, TraceStore):
             is_run = trace.parent_trace_id is None and not trace.dry_run
             if (scope, trace.workflow_id) == (given.scope, given.workflow_id) and is_run:
                 opinion = trace.capability_id, given.useful
-                self.opinions[given.scope, given.workflow_id, given.principal] = opinion
+                key = given.scope, given.workflow_id, given.principal
+                self.opinions.pop(key, None)  # the last given is the last in order
+                self._judged += 1
+                self.opinions[key] = opinion
                 return self._feedback(given.scope)[trace.capability_id]
         return None
+
+    @override
+    async def weights(self, scope: Scope, workflow_id: UUID) -> Weights | None:
+        # All of them are of one hour here.
+        given, weighed = Counter[str](), list[tuple[bool, bool]]()
+        for (of, of_workflow, principal), (_, useful) in self.opinions.items():
+            if of == scope:
+                given[principal] += 1
+                if of_workflow == workflow_id:
+                    weighed.append((useful, given[principal] <= WEIGHED_OF_ONE_HOUR))
+        if not weighed:
+            return None
+        said = Counter(useful for useful, weighs in weighed if weighs)
+        return Weights(said[True], said[False], float(self._judged))
 
     @override
     async def judged(self, query: ListFeedback) -> FeedbackPage:

@@ -1,5 +1,7 @@
 """Counted calls and opinions in Postgres."""
 
+from uuid import UUID
+
 from pml_common.contracts.learner import (
     Feedback,
     FeedbackPage,
@@ -9,9 +11,11 @@ from pml_common.contracts.learner import (
     ToolUsage,
     ToolUsagePage,
 )
+from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.pool import Pool, snapshot, transaction
+from pml_common.storage.pool import Pool, connection, snapshot, transaction
 from pml_common.storage.queries import load_queries, storable
+from pml_learner.domain.opinions import WEIGHED_OF_ONE_HOUR, Weights
 from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED
 
 _SQL = load_queries("pml_learner")
@@ -50,6 +54,12 @@ class PostgresUsage:
                 _SQL["list-feedback"], *scope, capability_id, 1, 0, *_START[:2]
             )
         return Feedback(**rows[0])
+
+    async def weights(self, scope: Scope, workflow_id: UUID) -> Weights | None:
+        key = (*scope_columns(scope), workflow_id, WEIGHED_OF_ONE_HOUR)
+        async with connection(self._pool) as session:
+            row = await session.fetchrow(_SQL["opinion-weights"], *key)
+        return None if row is None else Weights(**row)
 
     async def judged(self, query: ListFeedback) -> FeedbackPage:
         scope = scope_columns(query.scope)

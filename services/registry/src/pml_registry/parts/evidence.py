@@ -13,6 +13,7 @@ from pml_registry.application.evidence import Evidence
 from pml_registry.application.learning_uses import UseLearning
 from pml_registry.entrypoints.bus.on_show_evidence import on_show_evidence
 from pml_registry.entrypoints.bus.on_uses_observed import (
+    on_use_judged,
     on_uses_observed,
     on_workflow_data_deleted,
 )
@@ -36,6 +37,9 @@ async def serve_evidence(bus: Bus, learning: UseLearning) -> None:
     await bus.serve(catalog.SHOW_EVIDENCE, map_unavailable(show, unavailable))
     await bus.consume(
         catalog.REGISTRY_ON_USES_OBSERVED, partial(on_uses_observed, learning=learning)
+    )
+    await bus.consume(
+        catalog.REGISTRY_ON_USE_JUDGED, partial(on_use_judged, evidence=learning.store)
     )
     await bus.consume(
         catalog.REGISTRY_ON_WORKFLOW_DATA_DELETED,

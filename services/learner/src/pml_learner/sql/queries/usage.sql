@@ -59,3 +59,25 @@ LIMIT $4 OFFSET $5
 
 -- name: count-feedback
 SELECT count(DISTINCT capability_id) FROM feedback WHERE org = $1 AND project = $2
+
+-- name: opinion-weights
+-- The first $4 opinions of a principal in an hour weigh.
+SELECT
+    count(*) FILTER (WHERE useful AND weighs)::double precision AS useful,
+    count(*) FILTER (WHERE NOT useful AND weighs)::double precision AS not_useful,
+    (extract(epoch FROM max(given_at)) * 1000)::double precision AS judged_at
+FROM (
+    SELECT
+        own.useful, own.given_at,
+        (
+            SELECT count(*)
+            FROM feedback earlier
+            WHERE earlier.org = $1 AND earlier.project = $2
+                AND earlier.principal = own.principal
+                AND earlier.given_at >= date_trunc('hour', own.given_at)
+                AND (earlier.given_at, earlier.workflow_id) < (own.given_at, own.workflow_id)
+        ) < $4::integer AS weighs
+    FROM feedback own
+    WHERE own.org = $1 AND own.project = $2 AND own.workflow_id = $3
+) AS opinion
+HAVING count(*) > 0

@@ -82,6 +82,12 @@ async def test_a_capability_is_found_run_for_an_intent_counted_and_judged(
         )
         assert told["good"] >= 1
         assert told["threshold"] < told["configured"]
+
+        async def ranked() -> Json | None:
+            ranking = cast(Json, _value(await client.call_tool("meta_stats", {}))["ranking"])
+            return ranking if ranking["trials"] else None
+
+        assert (await eventually(ranked))["used"] is False
     traces = await harness.http.get(f"/api/workflows/{guessed['workflowId']}/trace")
     assert traces.json()["traces"][0]["discovery_id"]
 

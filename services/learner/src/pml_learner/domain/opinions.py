@@ -14,8 +14,8 @@ WEIGHED_OF_ONE_HOUR: Final = 5
 
 @dataclass(frozen=True)
 class Weights:
-    """What the opinions of one run weigh, both ways, and the time of the last one, in milliseconds
-    of Unix time."""
+    """The weights of the opinions of one run, both ways, and the time of the last one, in
+    milliseconds of Unix time."""
 
     useful: float
     not_useful: float

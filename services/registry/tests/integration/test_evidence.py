@@ -14,8 +14,8 @@ from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.memory_evidence import MemoryEvidenceStore
 from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.adapters.postgres_evidence import PostgresEvidenceStore
-from pml_registry.domain.evidence import Use
-from pml_registry.domain.ranking import Target
+from pml_registry.domain.evidence import MOST_OF_ONE, PRIOR, Use
+from pml_registry.domain.ranking import EVIDENCE_WEIGHT, Target
 from pml_registry.domain.trials import MIN_TRIALS, judged
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.entrypoints.bus.on_uses_observed import (
@@ -102,6 +102,32 @@ async def test_uses_that_come_to_mislead_end_it(driver: UseDriver) -> None:
     state = await driver.state()
     assert not state.used
     assert await driver.found(intent) == zero_shot
+
+
+async def test_an_attack_by_uses_and_opinions_neither_raises_nor_sinks_beyond_the_bounds(
+    driver: UseDriver,
+) -> None:
+    intent = "Do I need a coat today?"
+    honest = weather_uses(40)
+    for begin in (0, 20):
+        await driver.learn(*honest[begin : begin + 20])
+    before = await driver.hits(intent)
+    assert next(iter(before)) == FORECAST
+    burst = [seen(f"Do I need a coat {at} today?", "fs:link", who="mallory") for at in range(60)]
+    spread = [
+        seen(f"Do I really need a coat {at} today?", "fs:link", who="mallory", hour=200 + at)
+        for at in range(40)
+    ]
+    for uses in (burst, spread[:20], spread[20:]):
+        await driver.learn(*uses)
+    for use in honest:
+        opinions = Opinions(use.workflow_id, useful=0.0, not_useful=1.0, judged_at=1.0)
+        await driver.stores.evidence.opine(SCOPE, opinions)
+    assert (await driver.state()).used
+    after = await driver.hits(intent)
+    most = EVIDENCE_WEIGHT * MOST_OF_ONE / (MOST_OF_ONE + PRIOR)
+    assert 0.0 < after["fs:link"].from_use <= most * (1.0 - before["fs:link"].score)
+    assert after[FORECAST].from_use >= before[FORECAST].from_use / 3
 
 
 async def test_a_redelivered_message_changes_nothing(driver: UseDriver) -> None:

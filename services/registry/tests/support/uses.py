@@ -1,10 +1,10 @@
 """Uses as the learner observes them, and what the registry makes of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from pml_common.contracts.registry import Discover
+from pml_common.contracts.registry import Discover, DiscoveryHit
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.uses import EvidenceState, ObservedUse, ShowEvidence, UsesObserved
 from pml_registry.application.evidence import Evidence
@@ -73,10 +73,16 @@ class UseDriver:
         self, intent: str, *, scope: Scope = SCOPE, who: str | None = None
     ) -> Sequence[str]:
         """Ids of what is discovered, best first."""
+        return list(await self.hits(intent, scope=scope, who=who))
+
+    async def hits(
+        self, intent: str, *, scope: Scope = SCOPE, who: str | None = None
+    ) -> Mapping[str, DiscoveryHit]:
+        """Hits by id, best first."""
         query = Discover(scope=scope, intent=intent, principal=who)
         index, candidates = self.stores.index, self.stores.candidates
         page = await on_discover(query, self.embedder, index, candidates, self.evidence)
-        return [str(hit.id) for hit in page.hits]
+        return {str(hit.id): hit for hit in page.hits}
 
     async def state(self, scope: Scope = SCOPE) -> EvidenceState:
         """The state that `meta:stats` shows."""

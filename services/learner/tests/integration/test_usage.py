@@ -9,6 +9,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import (
     CAPABILITIES,
+    Feedback,
     GiveFeedback,
     ListFeedback,
     ListToolUsage,
@@ -92,6 +93,11 @@ async def test_a_principal_has_one_opinion_of_a_workflow(trace_store: TraceStore
     assert (given.useful, given.not_useful) == (1, 1)
     assert given.capability_id == run.capability.capability_id
     page = await on_list_feedback(ListFeedback(scope=SCOPE), trace_store)
+    assert (given.useful, given.not_useful, given.value) == (1, 1, 0.5)
+    assert (given.low, given.high) == (
+        pytest.approx(0.095, abs=1e-3),
+        pytest.approx(0.905, abs=1e-3),
+    )
     assert (page.feedback, page.total) == ((given,), 1)
     assert (await on_list_feedback(ListFeedback(scope=ELSEWHERE), trace_store)).total == 0
     elsewhere = opinion("mira", True).model_copy(update={"scope": ELSEWHERE})
@@ -229,3 +235,24 @@ async def test_a_cursor_leads_through_traces_whatever_comes_meanwhile(
     assert set(seen) == {run.workflow_id for run in runs}
     with pytest.raises(QueryFailed, match="next_cursor"):
         await on_list_traces(asked.model_copy(update={"cursor": "a"}), trace_store)
+
+
+async def test_one_principals_many_opinions_move_the_value_by_its_share(
+    trace_store: TraceStore,
+) -> None:
+    runs = [finished_run(started_at=STARTED_AT + number) for number in range(30)]
+    await on_runs_finished(runs, trace_store, TdRule())
+
+    async def say(principal: str, run: RunFinished, *, useful: bool) -> Feedback:
+        query = GiveFeedback(
+            scope=SCOPE, principal=principal, workflow_id=run.workflow_id, useful=useful
+        )
+        return await on_give_feedback(query, trace_store)
+
+    for run in runs[:5]:
+        for principal in ("ada", "mira", "noor"):
+            await say(principal, run, useful=True)
+    said = [await say("mallory", run, useful=False) for run in runs][-1]
+    assert (said.useful, said.not_useful) == (15, 30)  # both are kept, and seen
+    assert said.value is not None
+    assert said.value >= 1 - 10 / (10 + 3 * 5)  # a new hour may begin meanwhile

@@ -3,10 +3,14 @@
 The numbers are those that docs/learning.md states.
 """
 
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pml_common.contracts.learner import Feedback
+from pml_learner.domain.opinions import Opinion, valued
 from pml_learner.domain.outcome import Outcome
 from pml_learner.domain.state import State, usage_of
 from pml_learner.domain.temporal_difference import HOURLY, KEPT, MOST
@@ -79,6 +83,26 @@ def test_principals_beyond_those_kept_share_one_voice() -> None:
 def test_an_attack_on_a_single_runs_experience_is_bounded_too() -> None:
     before = taught([outcome(principal="honest", hour=HOUR)])
     assert _value(taught(_attack(1_000, success=False), before)) == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize("good", [True, False])
+@pytest.mark.parametrize(("hours", "moved"), [(1, 5 / (5 + 3 * 20)), (50, 20 / (20 + 3 * 20))])
+def test_feedback_moves_a_value_no_further_than_runs_do(
+    good: bool, hours: int, moved: float
+) -> None:
+    honest = [
+        Opinion(f"honest-{who}", good, HOUR + hour)
+        for hour in range(4)
+        for who in range(3)
+        for _ in range(HOURLY)
+    ]
+    attack = [Opinion("mallory", not good, HOUR + 9 + number % hours) for number in range(100)]
+    attack.sort(key=lambda said: said.hour)
+    blank = Feedback(capability_id=UUID(int=1), useful=0, not_useful=0)
+    before, after = valued(blank, honest), valued(blank, [*honest, *attack])
+    assert before.value is not None
+    assert after.value is not None
+    assert abs(after.value - before.value) == pytest.approx(moved)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=60))

@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import AliasChoices, AwareDatetime, Field, JsonValue, StringConstraints
 
 from pml_common.contracts.base import Contract, Event, Query
-from pml_common.contracts.capability import Learning, Usage
+from pml_common.contracts.capability import Learning, Share, Usage
 from pml_common.contracts.cursors import PlaceCursor
 from pml_common.contracts.error import Fault, WorkflowError
 from pml_common.contracts.trace import BranchDecision, TaskResult
@@ -208,11 +208,16 @@ class GiveFeedback(Query):
 
 
 class Feedback(Contract):
-    """The opinions of a capability's runs: each principal's of each workflow, once."""
+    """The opinions of a capability's runs: each principal's of each workflow, once. `value` is the
+    learned share of useful ones, with its interval, as in `Usage`: each principal says only so
+    much."""
 
     capability_id: UUID
     useful: int = Field(ge=0)
     not_useful: int = Field(ge=0)
+    value: Share | None = None
+    low: Share | None = None
+    high: Share | None = None
 
 
 class ListFeedback(Query):

@@ -30,7 +30,7 @@ from pml_common.storage.store_transaction import StoreBatch
 from pml_learner.adapters.memory_learning import MemoryLearning
 from pml_learner.domain.large_results import INLINE_BYTES, trace_of
 from pml_learner.domain.lesson import Experience, Lesson, ScopedCapability
-from pml_learner.domain.opinions import WEIGHED_OF_ONE_HOUR, Weights
+from pml_learner.domain.opinions import LAST, WEIGHED_OF_ONE_HOUR, Opinion, Weights, valued
 from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED, sliced_traces
 from pml_learner.domain.relearning import Learned
 from pml_learner.domain.replay import PastRun, RunKey
@@ -50,8 +50,9 @@ class MemoryTraceStore(MemoryLearning, TraceStore):
         self.calls: dict[UsedTool, Calls] = {}
         self.deleted: set[tuple[Scope, UUID]] = set()
         """Workflows whose data was deleted."""
-        self.opinions: dict[tuple[Scope, UUID, str], tuple[UUID, bool]] = {}
-        """By workflow and principal: the capability, and whether its run was useful."""
+        self.opinions: dict[tuple[Scope, UUID, str], tuple[UUID, Opinion]] = {}
+        """By workflow and principal, in the order in which they were given: the capability, and
+        whether its run was useful."""
         self._judged = 0
 
     @override
@@ -101,11 +102,12 @@ class MemoryTraceStore(MemoryLearning, TraceStore):
         for scope, trace in self.stored:
             is_run = trace.parent_trace_id is None and not trace.dry_run
             if (scope, trace.workflow_id) == (given.scope, given.workflow_id) and is_run:
-                opinion = trace.capability_id, given.useful
                 key = given.scope, given.workflow_id, given.principal
                 self.opinions.pop(key, None)  # the last given is the last in order
                 self._judged += 1
-                self.opinions[key] = opinion
+                hour = int(datetime.now(UTC).timestamp() // 3600)
+                said = Opinion(given.principal, given.useful, hour)
+                self.opinions[key] = trace.capability_id, said
                 return self._feedback(given.scope)[trace.capability_id]
         return None
 
@@ -113,11 +115,11 @@ class MemoryTraceStore(MemoryLearning, TraceStore):
     async def weights(self, scope: Scope, workflow_id: UUID) -> Weights | None:
         # All of them are of one hour here.
         given, weighed = Counter[str](), list[tuple[bool, bool]]()
-        for (of, of_workflow, principal), (_, useful) in self.opinions.items():
+        for (of, of_workflow, principal), (_, opinion) in self.opinions.items():
             if of == scope:
                 given[principal] += 1
                 if of_workflow == workflow_id:
-                    weighed.append((useful, given[principal] <= WEIGHED_OF_ONE_HOUR))
+                    weighed.append((opinion.useful, given[principal] <= WEIGHED_OF_ONE_HOUR))
         if not weighed:
             return None
         said = Counter(useful for useful, weighs in weighed if weighs)
@@ -130,14 +132,11 @@ class MemoryTraceStore(MemoryLearning, TraceStore):
         return FeedbackPage(feedback=page, total=len(found), next_cursor=following)
 
     def _feedback(self, scope: Scope) -> dict[UUID, Feedback]:
-        found: dict[UUID, list[bool]] = {}
-        for (of, _, _), (capability_id, useful) in self.opinions.items():
+        found: dict[UUID, list[Opinion]] = {}
+        for (of, _, _), (capability_id, opinion) in self.opinions.items():
             if of == scope:
-                found.setdefault(capability_id, []).append(useful)
-        return {
-            each: Feedback(capability_id=each, useful=sum(said), not_useful=len(said) - sum(said))
-            for each, said in found.items()
-        }
+                found.setdefault(capability_id, []).append(opinion)
+        return {each: _counted(each, said) for each, said in found.items()}
 
     def store(self, lessons: Sequence[Lesson]) -> None:
         """Add traces, but for those of workflows whose data was deleted."""
@@ -278,6 +277,12 @@ def place_of(capability: ScopedCapability) -> tuple[str, str, UUID]:
     """The place of a capability in the order of all."""
     scope, capability_id = capability
     return scope.org, scope.project, capability_id
+
+
+def _counted(capability_id: UUID, said: Sequence[Opinion]) -> Feedback:
+    useful = sum(each.useful for each in said)
+    counted = Feedback(capability_id=capability_id, useful=useful, not_useful=len(said) - useful)
+    return valued(counted, said[-LAST:])
 
 
 def _usage(used: UsedTool, made: Calls) -> ToolUsage:

@@ -13,9 +13,9 @@ from pml_common.contracts.learner import (
 )
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.pool import Pool, connection, snapshot, transaction
+from pml_common.storage.pool import Connection, Pool, connection, snapshot, transaction
 from pml_common.storage.queries import load_queries, storable
-from pml_learner.domain.opinions import WEIGHED_OF_ONE_HOUR, Weights
+from pml_learner.domain.opinions import LAST, WEIGHED_OF_ONE_HOUR, Opinion, Weights, valued
 from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED
 
 _SQL = load_queries("pml_learner")
@@ -50,10 +50,8 @@ class PostgresUsage:
             who = storable(given.principal)
             opinion = capability_id, given.useful, given.comment
             await session.execute(_SQL["give-feedback"], *scope, given.workflow_id, who, *opinion)
-            rows = await session.fetch(
-                _SQL["list-feedback"], *scope, capability_id, 1, 0, *_START[:2]
-            )
-        return Feedback(**rows[0])
+            (feedback,) = await _feedback(session, scope, capability_id, 1, 0, *_START[:2])
+        return feedback
 
     async def weights(self, scope: Scope, workflow_id: UUID) -> Weights | None:
         key = (*scope_columns(scope), workflow_id, WEIGHED_OF_ONE_HOUR)
@@ -65,7 +63,19 @@ class PostgresUsage:
         scope = scope_columns(query.scope)
         page = query.limit + 1, query.offset, *(MOST_JUDGED.after(query.cursor) or _START[:2])
         async with snapshot(self._pool) as session:
-            rows = await session.fetch(_SQL["list-feedback"], *scope, None, *page)
+            found = await _feedback(session, scope, None, *page)
             total = await session.fetchval(_SQL["count-feedback"], *scope)
-        feedback, following = MOST_JUDGED.cut([Feedback(**row) for row in rows], query.limit)
+        feedback, following = MOST_JUDGED.cut(found, query.limit)
         return FeedbackPage(feedback=feedback, total=total, next_cursor=following)
+
+
+async def _feedback(
+    session: Connection, scope: tuple[str, str], capability_id: UUID | None, *page: object
+) -> list[Feedback]:
+    rows = await session.fetch(_SQL["list-feedback"], *scope, capability_id, *page)
+    ids = [row["capability_id"] for row in rows]
+    said: dict[UUID, list[Opinion]] = {each: [] for each in ids}
+    for row in await session.fetch(_SQL["list-opinions"], *scope, ids, LAST):
+        opinion = Opinion(row["principal"], row["useful"], row["hour"])
+        said[row["capability_id"]].append(opinion)
+    return [valued(Feedback(**row), said[row["capability_id"]]) for row in rows]

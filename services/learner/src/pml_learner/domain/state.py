@@ -77,7 +77,7 @@ def fold(state: State, outcome: Outcome, rule: TdRule) -> State:
     if outcome.fault == "environment":
         more = counts.environment_faults + 1
         return replace(state, counts=counts._replace(environment_faults=more))
-    principals, who = _voiced(state.principals, outcome.principal)
+    principals, who = voiced(state.principals, outcome.principal)
     actual = [(outcome.success, 1)]
     return State(
         counts=_judged(counts, outcome),
@@ -138,8 +138,8 @@ def dominant_path(paths: Mapping[Path, Cell]) -> Path:
     return max(tried, key=lambda path: paths[path].estimate.value * paths[path].estimate.seen)
 
 
-def _voiced(principals: tuple[str, ...], principal: str) -> tuple[tuple[str, ...], int]:
-    """Return the principals with a new one, while there is place, and its index."""
+def voiced(principals: tuple[str, ...], principal: str) -> tuple[tuple[str, ...], int]:
+    """Return the principals with a new one, while there is place, and the index of its voice."""
     if principal in principals:
         return principals, principals.index(principal)
     if len(principals) < KEPT:

@@ -57,6 +57,21 @@ HAVING $6::bigint IS NULL OR (-count(*), capability_id) > ($6, $7::uuid)
 ORDER BY count(*) DESC, capability_id
 LIMIT $4 OFFSET $5
 
+-- name: list-opinions
+-- The last ones of each capability, in the order in which they were given.
+SELECT
+    asked.capability_id, said.principal, said.useful,
+    floor(extract(epoch FROM said.given_at) / 3600)::integer AS hour
+FROM unnest($3::uuid[]) AS asked (capability_id)
+CROSS JOIN LATERAL (
+    SELECT principal, useful, given_at, workflow_id
+    FROM feedback
+    WHERE org = $1 AND project = $2 AND feedback.capability_id = asked.capability_id
+    ORDER BY given_at DESC, workflow_id, principal
+    LIMIT $4
+) AS said
+ORDER BY said.given_at, said.workflow_id DESC, said.principal DESC
+
 -- name: count-feedback
 SELECT count(DISTINCT capability_id) FROM feedback WHERE org = $1 AND project = $2
 

@@ -13,6 +13,7 @@ from pml_common.contracts.learner import (
     ToolUsagePage,
 )
 from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.uses import EvidenceState, ShowEvidence
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.cached import learn, look
@@ -52,14 +53,21 @@ async def test_use_and_feedback_are_those_of_the_callers_scope(w: World) -> None
         asked.append(query)
         return example(catalog.GIVE_FEEDBACK)
 
+    async def ranking(query: ShowEvidence) -> EvidenceState:
+        asked.append(query)
+        return example(catalog.SHOW_EVIDENCE)
+
     bus = w.peers.bus
+    await bus.serve(catalog.SHOW_EVIDENCE, ranking)
     await bus.serve(catalog.LIST_TOOL_USAGE, usage)
     await bus.serve(catalog.LIST_FEEDBACK, judged)
     await bus.serve(catalog.GIVE_FEEDBACK, judge)
     used = await w.http.get("/api/tools/usage?server_id=pml-capabilities&limit=3")
     opinions = await w.http.get("/api/feedback?offset=1")
     given = await w.http.post(f"/api/workflows/{UUID(int=3)}/feedback", json={"useful": True})
-    assert [each.status_code for each in (used, opinions, given)] == [200] * 3
+    ranked = await w.http.get("/api/ranking")
+    assert [each.status_code for each in (used, opinions, given, ranked)] == [200] * 4
+    assert ranked.json()["ndcg_gain"] == {"mean": 0.07, "low": 0.03, "high": 0.11}
     assert used.json()["usage"][0]["tool_id"] == "cap:fs:read_json"
     assert opinions.json()["total"] == 1
     assert given.json()["useful"] == 3
@@ -67,6 +75,7 @@ async def test_use_and_feedback_are_those_of_the_callers_scope(w: World) -> None
         ListToolUsage(scope=SCOPE, server_id="pml-capabilities", limit=3),
         ListFeedback(scope=SCOPE, offset=1),
         GiveFeedback(scope=SCOPE, principal="mira", workflow_id=UUID(int=3), useful=True),
+        ShowEvidence(scope=SCOPE),
     ]
 
 

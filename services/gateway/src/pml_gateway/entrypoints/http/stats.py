@@ -1,4 +1,5 @@
-"""GET /api/tools/usage, /api/feedback and /api/speculation; POST /api/workflows/{id}/feedback."""
+"""GET /api/tools/usage, /api/feedback, /api/speculation and /api/ranking; POST
+/api/workflows/{id}/feedback."""
 
 from typing import Annotated
 from uuid import UUID
@@ -14,6 +15,7 @@ from pml_common.contracts.learner import (
     ListToolUsage,
     ToolUsagePage,
 )
+from pml_common.contracts.uses import EvidenceState, ShowEvidence
 from pml_gateway.domain.api.introspection import JudgeRun
 from pml_gateway.domain.api.list_cursors import sole_cursor
 from pml_gateway.domain.api.speculation_threshold import SpeculationThreshold
@@ -80,5 +82,11 @@ def stats_routes(
         """Return the score from which an intent with a context runs a capability, its bounds, and
         the judgements of such runs that moved it."""
         return await speculations.threshold(caller.scope)
+
+    @router.get("/ranking", operation_id="get_ranking")
+    async def get_ranking(caller: Annotated[Caller, Depends(caller_of)]) -> EvidenceState:
+        """Return whether discovery ranks by what served similar intents, and by how much that is
+        better over the last uses."""
+        return await query_client.request(catalog.SHOW_EVIDENCE, ShowEvidence(scope=caller.scope))
 
     return router

@@ -250,7 +250,9 @@ async def _retention(pool: Pool, store: PostgresTraceStore) -> list[Timed]:
     return found
 
 
-async def lags(nats_url: str, dsn: str, home: Path, rate: int, seconds: int) -> Sequence[float]:
+async def lags(
+    nats_url: str, dsn: str, home: Path, rate: int, seconds: int, capabilities: int
+) -> Sequence[float]:
     """Return the seconds from each run's publication to the commit of its trace, sorted."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([learn_until_killed.__module__])
@@ -267,7 +269,7 @@ async def lags(nats_url: str, dsn: str, home: Path, rate: int, seconds: int) -> 
             return False
 
     async def publish(number: int) -> None:
-        run = run_of(number)
+        run = run_of(number, capabilities)
         published[run.event_id] = time.time()
         await bus.publish(run)
 
@@ -358,12 +360,12 @@ async def measure_lag(given: argparse.Namespace, home: Path) -> str:
     ):
         process = await start_part(nats)
         try:
-            late = await lags(nats.url, dsn, home, given.rate, given.seconds)
+            late = await lags(nats.url, dsn, home, given.rate, given.seconds, given.capabilities)
         finally:
             await process.kill()
     cuts = quantiles(late, n=100)
     said = (
-        f"Lag of {len(late)} runs, {given.rate} a second: p50 {cuts[49] * 1e3:.0f} ms, "
+        f"Lag of {len(late)} runs of {given.capabilities} capabilities, {given.rate} a second: p50 {cuts[49] * 1e3:.0f} ms, "
         f"p99 {cuts[98] * 1e3:.0f} ms, longest {late[-1] * 1e3:.0f} ms "
         f"(load at the end {os.getloadavg()[0]:.1f})."
     )
@@ -378,6 +380,7 @@ def main() -> None:
     parser.add_argument("--learn", type=int, default=4_000)
     parser.add_argument("--rate", type=int, default=100)
     parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--capabilities", type=int, default=FEW, help="whose lag is measured")
     parser.add_argument("--report", type=Path, default=None)
     given = parser.parse_args()
     with reachable_folder() as home:

@@ -1,6 +1,7 @@
 """Learning from one run."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from uuid import UUID
 
 from pml_common.contracts import ids
@@ -45,12 +46,12 @@ class Experience:
         """A number that grows with every change."""
         return self.position + self.rebuilds
 
-    @property
+    @cached_property
     def usage(self) -> Usage:
         """The counts as they are published."""
         return usage_of(self.state)
 
-    @property
+    @cached_property
     def learning(self) -> Learning:
         """The learned statistics as they are published."""
         return learning_of(self.state)

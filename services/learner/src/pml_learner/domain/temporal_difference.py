@@ -63,8 +63,10 @@ class Estimate(NamedTuple):
         """The success rate; 0 before the first outcome."""
         if len(self.voices) == 1:  # the usual case
             return self.voices[0].value
-        weight = sum(voice.weight for voice in self.voices)
-        total = sum(voice.weight * voice.value for voice in self.voices)
+        weight, total = 0, 0.0
+        for voice in self.voices:
+            weight += voice.weight
+            total += voice.weight * voice.value
         return min(1.0, max(0.0, total / weight)) if weight else 0.0
 
     def interval(self) -> tuple[float, float]:
@@ -73,10 +75,10 @@ class Estimate(NamedTuple):
         outcomes = min(float(self.seen), MEMORY)
         if not outcomes:
             return 0.0, 1.0
-        spread = _Z * _Z / outcomes
-        middle = (self.value + spread / 2) / (1 + spread)
-        half = sqrt(self.value * (1 - self.value) * spread + spread * spread / 4) / (1 + spread)
-        return max(0.0, min(self.value, middle - half)), min(1.0, max(self.value, middle + half))
+        spread, value = _Z * _Z / outcomes, self.value
+        middle = (value + spread / 2) / (1 + spread)
+        half = sqrt(value * (1 - value) * spread + spread * spread / 4) / (1 + spread)
+        return max(0.0, min(value, middle - half)), min(1.0, max(value, middle + half))
 
     def observed(
         self, who: int, hour: int, actuals: Iterable[tuple[bool, int]], rule: TdRule

@@ -247,7 +247,7 @@ async def test_one_principals_many_opinions_move_the_value_by_its_share(
         query = GiveFeedback(
             scope=SCOPE, principal=principal, workflow_id=run.workflow_id, useful=useful
         )
-        return await on_give_feedback(query, trace_store)
+        return await on_give_feedback(query, trace_store, ignore)
 
     for run in runs[:5]:
         for principal in ("ada", "mira", "noor"):

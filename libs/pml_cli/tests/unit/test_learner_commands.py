@@ -37,7 +37,9 @@ def test_one_trace_is_drawn(
     trace = PAGE["traces"][0] | {"parent_trace_id": PAGE["traces"][0]["workflow_id"]}
     gateway.answers[f"GET /api/trace/{trace['trace_id']}"] = (200, trace)
     assert pml(monkeypatch, "learner", "trace", trace["trace_id"]) == 0
-    assert "n1 → d1 false → n3" in capsys.readouterr().out
+    drawn = capsys.readouterr().out
+    assert "n1 → d1 false → n3" in drawn
+    assert "priority 1.00 disk full fault of the capability" in drawn
     assert pml(monkeypatch, "learner", "trace", "x") == 2
 
 

@@ -10,8 +10,10 @@ from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog
 from pml_analyzer.ports import CapabilitiesUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.decision import Policy, PolicyRule
+from pml_common.contracts.parameters import CERTAIN
 from pml_common.contracts.registry import Reference
 from pml_common.contracts.scope import Scope
+from pml_common.contracts.tool import JsonObject
 from services.analyzer.tests.support.handling import handled
 from services.analyzer.tests.support.library import PURE, READ_JSON, REPORT, described, meaning
 from services.analyzer.tests.support.programs import TOOLS
@@ -81,6 +83,16 @@ async def test_nested_capabilities_are_stated_as_they_run() -> None:
         ")",
     ]
     assert '__pml.at("n1", capabilities.fs_read_json)' in report.instrumented
+
+
+async def test_nested_capabilities_come_with_the_arguments_that_they_certainly_need() -> None:
+    certain: JsonObject = {"required": ["path"]}
+    strict = READ_JSON.model_copy(update={"parameters_schema": {CERTAIN: certain}})
+    known = _capabilities(meaning("fs_read_json", strict), meaning("report_weekly", REPORT))
+    event = await _answer("return capabilities.report_weekly({});", known)
+    assert isinstance(event, ExecutionAnalyzed)
+    report, read = event.injected
+    assert (report.certain, read.certain) == ({}, certain)
 
 
 async def test_a_program_without_capabilities_asks_for_none() -> None:

@@ -7,6 +7,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.decision import DryRun
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool
+from pml_common.contracts.parameters import CERTAIN
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.domain.api.api import ExecuteRequest, mode_of, request_hash
 from pml_gateway.domain.api.errors import InvalidRequest
@@ -73,6 +74,15 @@ def test_a_run_that_is_not_dry_has_no_mocks() -> None:
     _, (command,) = after(new, Analyzed(analyzed(new), AT))
     assert isinstance(command, RunWorkflow)
     assert (command.mocks, command.grant.dry_run) == ({}, False)
+
+
+def test_the_executor_is_told_which_arguments_the_program_certainly_needs() -> None:
+    new, certain = workflow(), {"required": ["path"]}
+    schema = {"type": "object", CERTAIN: certain}
+    analysis = analyzed(new).model_copy(update={"parameters_schema": schema})
+    _, (command,) = after(new, Analyzed(analysis, AT))
+    assert isinstance(command, RunWorkflow)
+    assert command.certain == certain
 
 
 def test_the_answer_and_the_view_say_that_it_was_dry_and_which_calls_were_mocked() -> None:

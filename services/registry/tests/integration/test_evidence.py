@@ -6,16 +6,18 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 from pml_common.contracts.dns import SetVisibility
 from pml_common.contracts.gateway import WorkflowDataDeleted
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.uses import ObservedUse, UseJudged
 from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.memory_evidence import MemoryEvidenceStore
 from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.adapters.postgres_evidence import PostgresEvidenceStore
 from pml_registry.domain.evidence import MOST_OF_ONE, PRIOR, Use
-from pml_registry.domain.ranking import EVIDENCE_WEIGHT, Target
+from pml_registry.domain.ranking import EVIDENCE_WEIGHT, Kind, Target
 from pml_registry.domain.trials import MIN_TRIALS, judged
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.entrypoints.bus.on_uses_observed import (
@@ -24,7 +26,13 @@ from pml_registry.entrypoints.bus.on_uses_observed import (
     on_workflow_data_deleted,
 )
 from pml_registry.ports.evidence import EvidenceStore, NewUse, Opinions
-from pml_registry.ports.vectors import Embedder
+from pml_registry.ports.vectors import (
+    Embedder,
+    IndexUnavailable,
+    Near,
+    Vector,
+    VectorSearch,
+)
 from services.registry.tests.support.builders import (
     AUTHOR,
     ELSEWHERE,
@@ -261,6 +269,24 @@ async def test_intents_are_embedded_anew_for_another_model(
     assert np.linalg.norm(use.vector) == pytest.approx(1.0, abs=1e-3)
     assert await stores.evidence.outdated("another", 9) == []
     await other.keep_embedded()
+
+
+class AwayIndex(VectorSearch):
+    """An index that does not answer."""
+
+    @override
+    async def nearest(
+        self, scope: Scope, kind: Kind, model: str, vector: Vector, limit: int
+    ) -> Sequence[Near]:
+        raise IndexUnavailable("away")
+
+
+async def test_while_the_index_is_away_uses_are_kept_and_not_ranked(driver: UseDriver) -> None:
+    blind = replace(driver.learning, index=AwayIndex())
+    await on_uses_observed(observed(seen("read it", "fs:read")), blind)
+    (stored,) = await driver.stores.evidence.uses(SCOPE, 0)
+    assert not stored.use.measured
+    assert (await driver.state()).trials == 0
 
 
 async def test_a_message_keeps_and_ranks_a_bounded_number_of_uses(driver: UseDriver) -> None:

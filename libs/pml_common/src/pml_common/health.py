@@ -72,10 +72,9 @@ class Readiness:
 
 @asynccontextmanager
 async def serve_health(
-    port: int, checks: Checks, readiness: Readiness | None = None
+    port: int, checks: Checks, readiness: Readiness | None = None, *, host: str = "127.0.0.1"
 ) -> AsyncGenerator[None]:
-    """Serve `GET /healthz` (dependencies too), `/readyz` and `/livez` (this process) on
-    loopback."""
+    """Serve `GET /healthz` (dependencies too), `/readyz` and `/livez` (this process)."""
     ready = readiness or Readiness()
 
     async def healthz(_: Request) -> JSONResponse:
@@ -90,5 +89,5 @@ async def serve_health(
 
     routes = {"/healthz": healthz, "/readyz": readyz, "/livez": livez}
     app = Starlette(routes=[Route(path, endpoint) for path, endpoint in routes.items()])
-    async with serve_http(app, "127.0.0.1", port):
+    async with serve_http(app, host, port):
         yield

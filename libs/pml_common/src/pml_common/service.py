@@ -10,11 +10,11 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import uvloop
 from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from pml_common.bus.errors import TooFewServers
 from pml_common.bus.identity import Identity
@@ -24,7 +24,10 @@ from pml_common.bus.server_clock import clock_difference
 from pml_common.bus.streams import MAX_REPLICAS, Storage, StreamSettings
 from pml_common.contracts.catalog import Service
 from pml_common.health import Check, Checks, Detail, Readiness, detail, serve_health
+from pml_common.secret_files import secrets_source
 from pml_common.signing import KeyUnreadable, SigningKey, TrustedKeys
+from pml_common.storage.errors import MigrationChanged, RolesMissing, StorageUnavailable
+from pml_common.storage.schema import migrate_schema
 from pml_common.telemetry.setup import set_up_logging, set_up_metrics, set_up_tracing
 from pml_common.throttled_check import ThrottledCheck
 
@@ -32,7 +35,8 @@ log = logging.getLogger(__name__)
 
 
 class ServiceSettings(BaseSettings):
-    """Settings of every service, from the environment (`PML_…`); times in seconds."""
+    """Settings of every service, from the environment (`PML_…`), or else from files of these names
+    in the folder `PML_SECRETS_DIR`; times in seconds."""
 
     model_config = SettingsConfigDict(env_prefix="PML_", extra="ignore", frozen=True)
 
@@ -48,6 +52,9 @@ class ServiceSettings(BaseSettings):
         description="Folder of the gateways' sockets on this machine; without it, NATS alone.",
     )
     health_port: int = Field(default=0, ge=0, le=65535, description="0: no health server")
+    health_host: str = Field(
+        default="127.0.0.1", description="Address of the health server; 0.0.0.0 for a kubelet."
+    )
     log_level: str = "INFO"
     start_patience_s: float = 30.0
     shutdown_delay_s: float = Field(
@@ -60,6 +67,18 @@ class ServiceSettings(BaseSettings):
     )
     otlp_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")
     metrics_exporter: str = Field(default="otlp", validation_alias="OTEL_METRICS_EXPORTER")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment before files."""
+        return init_settings, env_settings, *secrets_source(settings_cls)
 
     @property
     def streams(self) -> StreamSettings:
@@ -86,6 +105,15 @@ class StorageSettings(ServiceSettings):
     """Settings of a service with Postgres."""
 
     postgres_dsn: str = "postgresql://127.0.0.1:5432/pml"
+    migrations: Literal["apply", "await"] = Field(
+        default="apply",
+        description="At the start: apply what the schema lacks, or wait until `migrate` has.",
+    )
+
+    @property
+    def migrates(self) -> bool:
+        """Whether this process applies migrations at its start."""
+        return self.migrations == "apply"
 
 
 S = TypeVar("S", bound=ServiceSettings)
@@ -179,6 +207,23 @@ def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
                 provider.shutdown()
 
 
+def run_migrations(
+    name: Service, settings: StorageSettings, *, owner_dsn: str | None = None, roles: bool = False
+) -> None:
+    """Apply the migrations that the service's schema lacks, with its `roles`; needs no bus. Exits
+    non-zero where it cannot."""
+    set_up_logging(name, settings.log_level)
+    dsn, patience_s = owner_dsn or settings.postgres_dsn, settings.start_patience_s
+    try:
+        uvloop.run(
+            migrate_schema(dsn, name, f"pml_{name}", patience_s=patience_s, with_roles=roles)
+        )
+    except (StorageUnavailable, MigrationChanged, RolesMissing) as error:
+        log.critical("cannot migrate: %s", error)
+        raise SystemExit(1) from None
+    log.info("schema %s is up to date", name)
+
+
 async def _run(name: Service, settings: S, serve: Serve[S]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -216,7 +261,8 @@ async def _run(name: Service, settings: S, serve: Serve[S]) -> None:
         stack.push_async_callback(drain_bus)
         if settings.health_port:
             every = {"nats": nats, "clock": clock_check(bus.now), **served.checks}
-            health = serve_health(settings.health_port, every, served.readiness)
+            address = settings.health_host, settings.health_port
+            health = serve_health(address[1], every, served.readiness, host=address[0])
             await stack.enter_async_context(health)
         log.info("ready (pid %d)", os.getpid())
         await stop.wait()

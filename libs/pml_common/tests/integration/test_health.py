@@ -62,6 +62,14 @@ async def test_a_process_with_a_missing_dependency_lives_but_is_not_ready() -> N
         assert (await client.get(f"http://127.0.0.1:{port}/healthz")).status_code == 503
 
 
+async def test_other_addresses_than_loopback_can_be_served() -> None:
+    port = free_port()
+    async with serve_health(port, {}, host="127.0.0.2"), httpx2.AsyncClient() as client:
+        assert (await client.get(f"http://127.0.0.2:{port}/readyz")).status_code == 200
+        with pytest.raises(httpx2.ConnectError):
+            await client.get(f"http://127.0.0.1:{port}/readyz")
+
+
 async def test_a_taken_port_is_an_error_at_once() -> None:
     port = free_port()
     async with serve_health(port, {}):

@@ -14,7 +14,12 @@ from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.inbox import batch_once, delete_handled, once
-from pml_common.storage.migrations import Migration, inbox_migrations, migrate
+from pml_common.storage.migrations import (
+    Migration,
+    inbox_migrations,
+    migrate,
+    pending_migrations,
+)
 from pml_common.storage.pool import Pool, connection, open_pool, snapshot, transaction
 
 pytestmark = pytest.mark.integration
@@ -41,6 +46,15 @@ async def test_a_second_migration_run_applies_nothing(postgres_dsn: str) -> None
 async def test_replicas_that_start_together_migrate_once(postgres_dsn: str) -> None:
     applied = await asyncio.gather(*(migrate(postgres_dsn, "room", [COUNTER]) for _ in range(4)))
     assert sorted(len(names) for names in applied) == [0, 0, 0, 1]
+
+
+async def test_what_is_not_applied_yet_is_told_and_nothing_changed(postgres_dsn: str) -> None:
+    for _ in range(2):
+        assert await pending_migrations(postgres_dsn, "room", [COUNTER]) == ["0001_counter.sql"]
+    await migrate(postgres_dsn, "room", [COUNTER])
+    assert await pending_migrations(postgres_dsn, "room", [COUNTER]) == []
+    later = Migration("0002_later.sql", "SELECT 1")
+    assert await pending_migrations(postgres_dsn, "room", [COUNTER, later]) == ["0002_later.sql"]
 
 
 async def test_a_migration_that_fails_leaves_nothing_behind(postgres_dsn: str) -> None:

@@ -1,4 +1,4 @@
-"""Process of the gateway; with arguments, a command on an `mcpServers` file."""
+"""Process of the gateway; with arguments, `migrate` or a command on an `mcpServers` file."""
 
 import os
 import sys
@@ -6,6 +6,12 @@ import sys
 
 def main() -> None:
     """Run what the arguments ask for; each way imports only what it needs."""
+    if sys.argv[1:] == ["migrate"]:
+        from pml_common.service import run_migrations
+        from pml_gateway.settings import GatewaySettings
+
+        run_migrations("gateway", GatewaySettings())
+        return
     if len(sys.argv) > 1:
         from pml_gateway.entrypoints.commands.program import run_command
 

@@ -105,7 +105,9 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
 
     dsn, patience_s = settings.postgres_dsn, settings.start_patience_s
     async with (
-        open_schema(dsn, "gateway", "pml_gateway", patience_s=patience_s) as pool,
+        open_schema(
+            dsn, "gateway", "pml_gateway", patience_s=patience_s, migrates=settings.migrates
+        ) as pool,
         liveness_lock(dsn, instance),
     ):
         stores = postgres_stores(pool, settings.gateway_storage_patience_s)

@@ -11,6 +11,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope, ScopeToken
+from pml_common.secret_files import secret_variables
 from pml_common.service import StorageSettings, signing_key_of
 from pml_common.signing import SigningKey
 from pml_gateway.domain.api.approver import PREFIX, Approver
@@ -271,5 +272,6 @@ class GatewaySettings(StorageSettings):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """All environment variables, for the MCP servers' file and their processes."""
-        return dict(os.environ)
+        """All environment variables, and secrets in files, for the MCP servers' file and their
+        processes."""
+        return {**secret_variables(), **os.environ}

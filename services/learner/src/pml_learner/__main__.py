@@ -1,8 +1,13 @@
-"""Starts the learner."""
+"""Starts the learner; `migrate` as argument: applies its migrations and ends."""
 
-from pml_common.service import run_service
+import sys
+
+from pml_common.service import run_migrations, run_service
 from pml_learner.app import serve
 from pml_learner.settings import LearnerSettings
 
 if __name__ == "__main__":
-    run_service("learner", LearnerSettings(), serve)
+    if sys.argv[1:] == ["migrate"]:
+        run_migrations("learner", LearnerSettings())
+    else:
+        run_service("learner", LearnerSettings(), serve)

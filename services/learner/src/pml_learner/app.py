@@ -51,7 +51,11 @@ _MONTHS_EVERY_S = 6 * 3600.0
 async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Run the learner until the context exits."""
     async with open_schema(
-        settings.postgres_dsn, "learner", "pml_learner", patience_s=settings.start_patience_s
+        settings.postgres_dsn,
+        "learner",
+        "pml_learner",
+        patience_s=settings.start_patience_s,
+        migrates=settings.migrates,
     ) as pool:
         traces = PostgresTraceStore(pool, settings.learner_inline_result_bytes)
         pauses = Pauses(time.monotonic, _PAUSE_S)

@@ -1,8 +1,14 @@
-"""Starts the registry."""
+"""Starts the registry; `migrate` as argument: applies its migrations and ends."""
 
-from pml_common.service import run_service
+import sys
+
+from pml_common.service import run_migrations, run_service
 from pml_registry.app import serve
 from pml_registry.settings import RegistrySettings
 
 if __name__ == "__main__":
-    run_service("registry", RegistrySettings(), serve)
+    settings = RegistrySettings()
+    if sys.argv[1:] == ["migrate"]:
+        run_migrations("registry", settings, owner_dsn=settings.registry_owner_dsn, roles=True)
+    else:
+        run_service("registry", settings, serve)

@@ -96,7 +96,10 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Run the registry until the context exits."""
     async with (
         open_registry(
-            settings.postgres_dsn, settings.registry_owner_dsn, settings.start_patience_s
+            settings.postgres_dsn,
+            settings.registry_owner_dsn,
+            settings.start_patience_s,
+            migrates=settings.migrates,
         ) as pools,
         search_of(settings, pools) as search,
     ):

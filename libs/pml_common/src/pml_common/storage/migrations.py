@@ -84,6 +84,23 @@ async def migrate(
         await session.close()
 
 
+async def pending_migrations(
+    dsn: str, schema: str, migrations: Sequence[Migration]
+) -> Sequence[str]:
+    """Return the names of those that `schema` lacks; changes nothing. Raises MigrationChanged."""
+    session = await asyncpg.connect(dsn, timeout=10.0)
+    try:
+        table = f'"{schema}".schema_migration'
+        if await session.fetchval("SELECT to_regclass($1)", table) is None:
+            applied: dict[str, str] = {}
+        else:
+            rows = await session.fetch(f"SELECT name, sha256 FROM {table}")  # noqa: S608 - our name
+            applied = {row["name"]: row["sha256"] for row in rows}
+    finally:
+        await session.close()
+    return [migration.name for migration in due(migrations, applied)]
+
+
 def due(migrations: Sequence[Migration], applied: dict[str, str]) -> Sequence[Migration]:
     """Return those not applied yet. Raises MigrationChanged if an applied text differs."""
     for migration in migrations:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.inbox import delete_handled
-from pml_common.storage.migrations import migrate, read_migrations
+from pml_common.storage.migrations import migrate, pending_migrations, read_migrations
 from pml_common.storage.pool import Pool, connection, open_pool, storage_errors, transaction
 from pml_common.storage.roles import find_roles
 from pml_common.storage.scoped import BoundPool, ScopedPools
@@ -33,14 +33,18 @@ ON CONFLICT (message_id, consumer) DO UPDATE SET handled_at = now()
 
 @asynccontextmanager
 async def open_schema(
-    dsn: str, schema: str, package: str, *, patience_s: float = 30.0
+    dsn: str, schema: str, package: str, *, patience_s: float = 30.0, migrates: bool = True
 ) -> AsyncGenerator[Pool]:
     """Migrate `schema` with the migrations of `package`, then open a pool on it and prune its inbox
-    until the context exits. Waits up to `patience_s` for a server that is still starting.
+    until the context exits. Waits up to `patience_s` for a server that is still starting and, where
+    it `migrates` nothing itself, for all migrations to be applied.
 
     Raises StorageUnavailable, MigrationChanged.
     """
-    await _migrate_patiently(dsn, schema, package, patience_s)
+    if migrates:
+        await migrate_schema(dsn, schema, package, patience_s=patience_s)
+    else:
+        await await_migrations(dsn, schema, package, patience_s=patience_s)
     async with _opened(dsn, schema, None, patience_s=patience_s) as pool, _pruned(pool, schema):
         yield pool
 
@@ -53,6 +57,7 @@ async def open_scoped_schema(
     *,
     owner_dsn: str | None = None,
     patience_s: float = 30.0,
+    migrates: bool = True,
 ) -> AsyncGenerator[ScopedPools]:
     """Open a schema as `open_schema` does, its rows kept apart by scope: sessions for queries
     of one scope, and fewer for what others share and for work over all, none as the schema's
@@ -61,7 +66,11 @@ async def open_scoped_schema(
 
     Raises StorageUnavailable, MigrationChanged, RolesMissing.
     """
-    await _migrate_patiently(owner_dsn or dsn, schema, package, patience_s, with_roles=True)
+    if migrates:
+        owner = owner_dsn or dsn
+        await migrate_schema(owner, schema, package, patience_s=patience_s, with_roles=True)
+    else:
+        await await_migrations(dsn, schema, package, patience_s=patience_s)
     with storage_errors():
         roles = await find_roles(dsn, schema)
     async with (
@@ -133,24 +142,60 @@ async def _write(pool: Pool) -> None:
         await held.execute(_WRITE_CHECK)
 
 
-async def _migrate_patiently(
-    dsn: str, schema: str, package: str, patience_s: float, *, with_roles: bool = False
+async def migrate_schema(
+    dsn: str,
+    schema: str,
+    package: str,
+    *,
+    patience_s: float = 30.0,
+    with_roles: bool = False,
 ) -> None:
+    """Apply the migrations of `package` that `schema` lacks, within `patience_s` for a server that
+    is still starting.
+
+    Raises StorageUnavailable, MigrationChanged, RolesMissing.
+    """
     migrations = read_migrations(package)
+
+    async def step() -> str | None:
+        if applied := await migrate(dsn, schema, migrations, with_roles=with_roles):
+            log.info("schema %s: applied %s", schema, ", ".join(applied))
+        return None
+
+    await _patiently(step, patience_s)
+
+
+async def await_migrations(
+    dsn: str, schema: str, package: str, *, patience_s: float = 30.0
+) -> None:
+    """Wait until others have applied all migrations of `package`; apply none.
+
+    Raises StorageUnavailable, MigrationChanged.
+    """
+    migrations = read_migrations(package)
+
+    async def step() -> str | None:
+        missing = await pending_migrations(dsn, schema, migrations)
+        if not missing:
+            return None
+        return f"the schema {schema} lacks {', '.join(missing)}: run python -m {package} migrate"
+
+    await _patiently(step, patience_s)
+
+
+async def _patiently(step: Callable[[], Awaitable[str | None]], patience_s: float) -> None:
+    """Repeat a step until it returns no obstacle. Raises StorageUnavailable after `patience_s`."""
     deadline = asyncio.get_running_loop().time() + patience_s
     while True:
         try:
             with storage_errors():
-                applied = await migrate(dsn, schema, migrations, with_roles=with_roles)
+                obstacle = await step()
         except StorageUnavailable as outage:
-            if asyncio.get_running_loop().time() >= deadline:
-                raise StorageUnavailable(
-                    f"Postgres was not ready within {patience_s:g} s: {outage}"
-                ) from outage
-        else:
-            if applied:
-                log.info("schema %s: applied %s", schema, ", ".join(applied))
+            obstacle = str(outage)
+        if obstacle is None:
             return
+        if asyncio.get_running_loop().time() >= deadline:
+            raise StorageUnavailable(f"Postgres was not ready within {patience_s:g} s: {obstacle}")
         await asyncio.sleep(0.1)
 
 

@@ -11,12 +11,17 @@ from pml_common.storage.scoped import ScopedPools
 
 @asynccontextmanager
 async def open_registry(
-    dsn: str, owner_dsn: str | None, patience_s: float
+    dsn: str, owner_dsn: str | None, patience_s: float, *, migrates: bool = True
 ) -> AsyncGenerator[ScopedPools]:
-    """Migrate and open the schema. Raises CannotStart where the user lacks its roles, and
-    StorageUnavailable."""
+    """Migrate, or wait until others have, and open the schema. Raises CannotStart where the user
+    lacks its roles, and StorageUnavailable."""
     opened = open_scoped_schema(
-        dsn, "registry", "pml_registry", owner_dsn=owner_dsn, patience_s=patience_s
+        dsn,
+        "registry",
+        "pml_registry",
+        owner_dsn=owner_dsn,
+        patience_s=patience_s,
+        migrates=migrates,
     )
     try:
         async with opened as pools:

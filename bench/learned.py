@@ -9,7 +9,7 @@ many tools, any. `swapped`: every run calls the tools of another task, always th
 three tools, which serve no task, for every task. `forced` ignores the guard; `guarded` is what
 callers get. In brackets the 95 % bootstrap interval over tasks; `gain` is that of the difference to
 zero-shot, task by task. The registry's own handlers learn and rank, over its stores in memory.
-`uv run python bench/learned.py [--livemcpbench F] [--draws 3] [--only honest]`
+`uv run python bench/learned.py [--livemcpbench F] [--draws 3] [--uses honest random …]`
 """
 
 import argparse
@@ -171,7 +171,7 @@ def interval(values: Sequence[float]) -> str:
     return f"{found.mean():+.3f} [{low:+.3f} {high:+.3f}]"
 
 
-async def measure(dataset: Dataset, draws: int, only: str | None) -> None:
+async def measure(dataset: Dataset, draws: int, kinds: Sequence[str]) -> None:
     """Print the figures of each kind of use; a task's are means over the draws of folds."""
     tasks = dataset.tasks
     async with aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as background:
@@ -180,9 +180,8 @@ async def measure(dataset: Dataset, draws: int, only: str | None) -> None:
         tools = [tool.tool_id for tool in dataset.tools]
         parts = Parts(embedder, RememberedIndex(index), RememberedCandidates(store, tools))
         print(f"{dataset.name}: {len(tools)} tools, {len(tasks)} tasks, {draws} draws of folds")
-        for name, served in served_by(tasks, tools).items():
-            if only not in (None, name):
-                continue
+        served_as = served_by(tasks, tools)
+        for name in kinds:
             found: dict[str, dict[int, list[Mapping[str, float]]]] = {}
             stands: list[str] = []
             for number in range(draws):
@@ -191,7 +190,7 @@ async def measure(dataset: Dataset, draws: int, only: str | None) -> None:
                 for part in range(FOLDS):
                     tested = places[part::FOLDS]
                     trained = [at for at in places if at not in tested]
-                    messages = uses(trained, tasks, served, draw, name)
+                    messages = uses(trained, tasks, served_as[name], draw, name)
                     measured, stand = await fold(parts, tasks, tested, messages)
                     stands.append(stand)
                     for at, by_kind in measured.items():
@@ -230,14 +229,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Quality of discovery after use.")
     parser.add_argument("--livemcpbench", type=Path, default=LIVEMCPBENCH, metavar="FOLDER")
     parser.add_argument("--draws", type=int, default=1, metavar="N", help="draws of the folds")
-    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--uses", nargs="+", choices=KINDS, default=KINDS[:1])
     arguments = parser.parse_args()
     try:
         dataset = read_livemcpbench(arguments.livemcpbench)
     except DatasetError as error:
         print(f"learned: {error}", file=sys.stderr)
         return 2
-    asyncio.run(measure(dataset, arguments.draws, arguments.only))
+    asyncio.run(measure(dataset, arguments.draws, arguments.uses))
     return 0
 
 

@@ -1,19 +1,15 @@
-"""The trace store: each operation in a full store with its query plan, learning, and its lag.
+"""The trace store: learning, and each operation in a full store with its query plan.
 
 P6: traces learned a second, by the handler in batches of 200, divided by the rows of the same
 traces that asyncpg copies a second into an equal table. Then the store is filled with copies of
 them over 90 days (which taught nothing), and each operation is timed; its plan is in the report.
-Before that, runs arrive at a steady rate at a learner in a process of its own: the lag is the time
-from a run's publication to the commit of its trace. Postgres is durable; sandbox, executor and
-gateway are left out.
-`uv run python bench/traces.py [--traces N] [--learn N] [--rate N --seconds S] [--report FILE]`
+Postgres is durable; bus, sandbox, executor and gateway are left out.
+`uv run python bench/traces.py [--traces N] [--learn N] [--report FILE]`
 """
 
 import argparse
 import asyncio
-import multiprocessing
 import os
-import secrets
 import shutil
 import sys
 import time
@@ -22,22 +18,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from statistics import median, quantiles
-from uuid import UUID
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 import asyncpg
 
 from libs.pml_local.tests.support.harness import (
-    eventually,
     fresh_database,
     reachable_folder,
     running_postgres,
-    stack_identity,
 )
-from pml_common.bus.nats_bus import NatsBus
-from pml_common.contracts.catalog import SERVICES
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import FindTrace, ListTraces
 from pml_common.contracts.trace import BranchDecision
@@ -50,11 +41,7 @@ from pml_learner.domain.orders import order_of
 from pml_learner.domain.retention import Retention
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
-from pml_local.keys import make_keys
-from pml_local.nats import NatsServer
-from pml_local.parts import start_part
 from services.learner.tests.support.builders import SCOPE, finished_run, tool_call
-from tests.crashes.killed_learner import learn_until_killed
 
 SQL = load_queries("pml_learner")
 CAPABILITIES, FEW, BATCH, TIMES, DAYS = 200, 20, 200, 15, 90
@@ -83,13 +70,6 @@ WHERE inhparent = 'learner.execution_trace'::regclass
 _COLUMNS = """
 SELECT column_name FROM information_schema.columns
 WHERE table_schema = 'learner' AND table_name = 'execution_trace' ORDER BY ordinal_position
-"""
-_STORED = "SELECT count(*) FROM learner.inbox WHERE consumer = 'learner-on-run-finished'"
-_LAGS = """
-SELECT
-    message_id,
-    extract(epoch FROM pg_xact_commit_timestamp(xmin))::double precision AS stored_at
-FROM learner.inbox WHERE consumer = 'learner-on-run-finished'
 """
 
 
@@ -250,58 +230,6 @@ async def _retention(pool: Pool, store: PostgresTraceStore) -> list[Timed]:
     return found
 
 
-async def lags(
-    nats_url: str, dsn: str, home: Path, rate: int, seconds: int, capabilities: int
-) -> Sequence[float]:
-    """Return the seconds from each run's publication to the commit of its trace, sorted."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([learn_until_killed.__module__])
-    learner = context.Process(target=learn_until_killed, args=(nats_url, dsn, home, NatsBus))
-    learner.start()
-    bus = await NatsBus.connect(nats_url, service="executor", identity=stack_identity(home))
-    session, published = await asyncpg.connect(dsn), dict[UUID, float]()
-
-    async def stored() -> bool:
-        await asyncio.sleep(0.5)  # a count costs time, too
-        try:
-            return await session.fetchval(_STORED) >= len(published)
-        except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError):
-            return False
-
-    async def publish(number: int) -> None:
-        run = run_of(number, capabilities)
-        published[run.event_id] = time.time()
-        await bus.publish(run)
-
-    try:
-        await asyncio.gather(*(publish(number) for number in range(CAPABILITIES)))
-        await eventually(stored)
-        published.clear()
-        await session.execute("TRUNCATE learner.inbox")
-        began, sending = time.monotonic(), set[asyncio.Task[None]]()
-        for number in range(rate * seconds):
-            task = asyncio.create_task(publish(number))
-            sending.add(task)
-            task.add_done_callback(sending.discard)
-            ahead = began + (number + 1) / rate - time.monotonic()
-            await asyncio.sleep(max(0.0, ahead))
-        await asyncio.gather(*sending)
-        reached = rate * seconds / (time.monotonic() - began)
-        print(f"{reached:.0f} runs a second for {seconds} s")
-        await eventually(stored, within=300)
-        rows = await session.fetch(_LAGS)
-        return sorted(
-            row["stored_at"] - published[row["message_id"]]
-            for row in rows
-            if row["message_id"] in published
-        )
-    finally:
-        learner.kill()
-        learner.join(10)
-        await session.close()
-        await bus.drain()
-
-
 def table(timings: Sequence[Timed]) -> list[str]:
     """Return the table of the operations."""
     return [
@@ -351,48 +279,17 @@ async def measure_store(given: argparse.Namespace, home: Path) -> list[str]:
     return lines
 
 
-async def measure_lag(given: argparse.Namespace, home: Path) -> str:
-    """Measure how late traces are; return the line of the report."""
-    nats = NatsServer(home / "nats", home / "nats.log", secrets.token_hex())
-    async with (
-        running_postgres(home, **DURABLE, track_commit_timestamp="on") as server,
-        fresh_database(server) as dsn,
-    ):
-        process = await start_part(nats)
-        try:
-            late = await lags(nats.url, dsn, home, given.rate, given.seconds, given.capabilities)
-        finally:
-            await process.kill()
-    cuts = quantiles(late, n=100)
-    said = (
-        f"Lag of {len(late)} runs of {given.capabilities} capabilities, {given.rate} a second: p50 {cuts[49] * 1e3:.0f} ms, "
-        f"p99 {cuts[98] * 1e3:.0f} ms, longest {late[-1] * 1e3:.0f} ms "
-        f"(load at the end {os.getloadavg()[0]:.1f})."
-    )
-    print(said, flush=True)
-    return said
-
-
 def main() -> None:
     """Measure, and write the report if asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=int, default=20_000)
     parser.add_argument("--learn", type=int, default=4_000)
-    parser.add_argument("--rate", type=int, default=100)
-    parser.add_argument("--seconds", type=int, default=5)
-    parser.add_argument("--capabilities", type=int, default=FEW, help="whose lag is measured")
     parser.add_argument("--report", type=Path, default=None)
     given = parser.parse_args()
     with reachable_folder() as home:
         if shutil.disk_usage(home).free < SPACE_GB * 1e9 * given.traces / 1e6:
             sys.exit(f"{home} has too little room for {given.traces} traces")
-        make_keys(home / "keys", SERVICES)
-        lines: list[str] = []
-        if given.seconds:
-            lines += [asyncio.run(measure_lag(given, home)), ""]
-            shutil.rmtree(home / "postgres")
-        if given.learn:
-            lines += asyncio.run(measure_store(given, home))
+        lines = asyncio.run(measure_store(given, home))
     if given.report is not None:
         words = " ".join(["uv run python bench/traces.py", *sys.argv[1:]])
         head = ["# A million traces", f"`{words}`, on two cores beside other load.", ""]

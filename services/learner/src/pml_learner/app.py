@@ -44,6 +44,7 @@ _DELETE_FIRST_S = 60.0
 _RELEARN_EVERY_S = 5.0
 _PAUSE_S = 0.5
 """The time without a new batch after which past runs are looked at."""
+_KNOW_EVERY_S = 5.0
 _MONTHS_EVERY_S = 6 * 3600.0
 
 
@@ -107,6 +108,7 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         months = partial(make_months, bus, traces)
         works = [
             run_periodically(months, _MONTHS_EVERY_S),
+            run_periodically(traces.know_months, _KNOW_EVERY_S),
             run_periodically(stale, _RELEARN_EVERY_S),
             run_periodically(old, _DELETE_EVERY_S, first_after_s=_DELETE_FIRST_S),
         ]

@@ -103,6 +103,10 @@ class TraceStore(Protocol):
         has none. Idempotent."""
         ...
 
+    async def know_months(self) -> None:
+        """Let the store find out how the traces of new months are best looked up."""
+        ...
+
     def batch(
         self, message_ids: Collection[UUID], consumer: str
     ) -> AbstractAsyncContextManager[LearningBatch]:

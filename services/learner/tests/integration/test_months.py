@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import FindTrace, ListTraces, TraceOrder
 from pml_common.contracts.scope import Scope
@@ -26,6 +27,10 @@ DAY = timedelta(days=1)
 TABLES = """
 SELECT relname FROM pg_class JOIN pg_inherits ON inhrelid = pg_class.oid
 WHERE inhparent = 'execution_trace'::regclass ORDER BY relname
+"""
+KNOWN = """
+SELECT relname FROM pg_stat_user_tables
+WHERE relname LIKE 'execution_trace_%' AND last_analyze IS NOT NULL
 """
 OLD_ROW = """
 WITH met AS (
@@ -158,6 +163,26 @@ async def test_a_month_that_another_replica_dropped_is_made_again(postgres_dsn: 
             await learn(one, late)
         await learn(one, late)  # delivered again
         assert await left(one) == {late.workflow_id}
+
+
+@pytest.mark.integration
+async def test_a_new_month_gets_statistics_once_it_has_traces(postgres_dsn: str) -> None:
+    async with open_schema(postgres_dsn, "learner", "pml_learner") as pool:
+        store = PostgresTraceStore(pool)
+
+        async def known() -> set[str]:
+            await store.know_months()
+            async with connection(pool) as held:
+                rows = await held.fetch(KNOWN)
+            return {row["relname"] for row in rows}
+
+        assert await known() == set()
+        await learn(store, *(run_of(0) for _ in range(600)))
+
+        async def this_month_alone() -> bool:
+            return await known() == {f"execution_trace_{NOW:%Y_%m}"}
+
+        await eventually(this_month_alone)
 
 
 @pytest.mark.integration

@@ -60,6 +60,10 @@ class MemoryTraceStore(MemoryLearning, TraceStore):
         pass
 
     @override
+    async def know_months(self) -> None:
+        pass
+
+    @override
     @asynccontextmanager
     async def batch(
         self, message_ids: Collection[UUID], consumer: str

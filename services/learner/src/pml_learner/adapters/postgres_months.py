@@ -15,6 +15,10 @@ from pml_learner.domain.retention import Retention, month_of
 _SQL = load_queries("pml_learner")
 
 
+_ENOUGH = 500
+"""Traces of a month that say enough about all to come."""
+
+
 class PostgresMonths:
     """Makes and drops the tables of months, and deletes old traces from them."""
 
@@ -29,6 +33,11 @@ class PostgresMonths:
             async with transaction(self._pool) as session:
                 await session.execute(_SQL["make-month"], found[month].timestamp())
             self._months.add(month)
+
+    async def know_months(self) -> None:
+        async with connection(self._pool) as session:
+            for row in await session.fetch(_SQL["list-unknown-months"], _ENOUGH):
+                await session.execute(_SQL["analyze-month"], row["name"])
 
     def forget_months(self) -> None:
         """Look again which months have a table."""

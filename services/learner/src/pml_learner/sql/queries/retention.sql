@@ -1,6 +1,18 @@
 -- name: make-month
 SELECT make_trace_month(to_timestamp($1))
 
+-- name: list-unknown-months
+-- Of which Postgres has no statistics yet: it takes a scope's rows for few, and any index that begins
+-- with the scope for as good as the right one.
+SELECT relname::text AS name
+FROM pg_stat_user_tables
+JOIN pg_inherits ON inhrelid = relid
+WHERE inhparent = 'execution_trace'::regclass
+    AND last_analyze IS NULL AND last_autoanalyze IS NULL AND n_live_tup >= $1
+
+-- name: analyze-month
+SELECT analyze_trace_month($1)
+
 -- name: list-scopes
 SELECT DISTINCT org, project FROM learning ORDER BY org, project
 

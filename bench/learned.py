@@ -9,17 +9,18 @@ many tools, any. `swapped`: every run calls the tools of another task, always th
 three tools, which serve no task, for every task. `forced` ignores the guard; `guarded` is what
 callers get. In brackets the 95 % bootstrap interval over tasks; `gain` is that of the difference to
 zero-shot, task by task. The registry's own handlers learn and rank, over its stores in memory.
-`uv run python bench/learned.py [--livemcpbench F] [--draws 3] [--uses honest random …]`
+`uv run python bench/learned.py [--livemcpbench F] [--draws 3] [--users 1] [--uses honest …]`
 """
 
 import argparse
 import asyncio
 import random
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 from uuid import UUID, uuid5
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
@@ -52,8 +53,15 @@ _START_MS = 1_795_253_400_000.0
 _SAMPLES = 2_000
 _SPACE = UUID("0a7d8c0e-54c5-4c0c-8a53-64a6f6a1f9d2")
 
-Served = Callable[[int, int, random.Random], Sequence[str]]
-"""Tools that a run of a task by a principal calls."""
+
+class Served(Protocol):
+    """Chooses the tools that a run of a task by a principal calls."""
+
+    __name__: str
+
+    def __call__(self, task: int, who: int, draw: random.Random, /) -> Sequence[str]:
+        """Return their ids."""
+        ...
 
 
 class Forced(Evidence):
@@ -114,11 +122,11 @@ def served_by(tasks: Sequence[Task], tools: Sequence[str]) -> Mapping[str, Serve
 
 
 def uses(
-    trained: Sequence[int], tasks: Sequence[Task], served: Served, draw: random.Random, name: str
+    trained: Sequence[int], tasks: Sequence[Task], served: Served, draw: random.Random, users: int
 ) -> Sequence[UsesObserved]:
     """The messages of a simulation; where one principal is hostile, it runs every task."""
-    runs = [(task, who) for task in trained for who in draw.sample(range(PRINCIPALS), USERS)]
-    if name.startswith("one "):
+    runs = [(task, who) for task in trained for who in draw.sample(range(PRINCIPALS), users)]
+    if served.__name__.startswith("one_"):
         runs = [*(run for run in runs if run[1]), *((task, 0) for task in trained)]
     draw.shuffle(runs)
     messages: list[UsesObserved] = []
@@ -171,7 +179,7 @@ def interval(values: Sequence[float]) -> str:
     return f"{found.mean():+.3f} [{low:+.3f} {high:+.3f}]"
 
 
-async def measure(dataset: Dataset, draws: int, kinds: Sequence[str]) -> None:
+async def measure(dataset: Dataset, draws: int, kinds: Sequence[str], users: int) -> None:
     """Print the figures of each kind of use; a task's are means over the draws of folds."""
     tasks = dataset.tasks
     async with aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as background:
@@ -190,7 +198,7 @@ async def measure(dataset: Dataset, draws: int, kinds: Sequence[str]) -> None:
                 for part in range(FOLDS):
                     tested = places[part::FOLDS]
                     trained = [at for at in places if at not in tested]
-                    messages = uses(trained, tasks, served_as[name], draw, name)
+                    messages = uses(trained, tasks, served_as[name], draw, users)
                     measured, stand = await fold(parts, tasks, tested, messages)
                     stands.append(stand)
                     for at, by_kind in measured.items():
@@ -229,6 +237,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Quality of discovery after use.")
     parser.add_argument("--livemcpbench", type=Path, default=LIVEMCPBENCH, metavar="FOLDER")
     parser.add_argument("--draws", type=int, default=1, metavar="N", help="draws of the folds")
+    parser.add_argument("--users", type=int, default=USERS, choices=range(1, PRINCIPALS + 1))
     parser.add_argument("--uses", nargs="+", choices=KINDS, default=KINDS[:1])
     arguments = parser.parse_args()
     try:
@@ -236,7 +245,7 @@ def main() -> int:
     except DatasetError as error:
         print(f"learned: {error}", file=sys.stderr)
         return 2
-    asyncio.run(measure(dataset, arguments.draws, arguments.uses))
+    asyncio.run(measure(dataset, arguments.draws, arguments.uses, arguments.users))
     return 0
 
 

@@ -1,17 +1,16 @@
 """Values as a fold over stored traces, in every trace store: live learning, rebuilds, bases."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from typing_extensions import override
 
 from pml_common.bus.memory import MemoryBus
-from pml_common.contracts.error import Fault, WorkflowError
-from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import LearningUpdated, ListTraces
+from pml_learner.adapters.memory_learning import MemoryRelearning
 from pml_learner.adapters.memory_traces import MemoryTraceStore
 from pml_learner.application.relearning import (
     delete_workflow,
@@ -21,46 +20,18 @@ from pml_learner.application.relearning import (
     relearn_stale,
 )
 from pml_learner.domain.batch import capabilities_of
-from pml_learner.domain.lesson import Experience
-from pml_learner.domain.state import usage_of
+from pml_learner.domain.lesson import Experience, ScopedCapability
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.ports import TraceStore
 from services.learner.tests.support.builders import (
-    CREATE,
-    READ,
     SCOPE,
-    STARTED_AT,
     finished_run,
-    tool_call,
 )
-from services.learner.tests.support.reference import Expected, expected
+from services.learner.tests.support.ended_runs import runs_of_every_kind
 
 RULE, NEXT_RULE = TdRule(), TdRule(alpha=0.5, version=2)
-HOUR_MS = 3_600_000.0
 CAPABILITY = SCOPE, finished_run().capability.capability_id
-
-
-def _run(number: int, *, success: bool, fault: Fault | None = None, who: int = 0) -> RunFinished:
-    """Build a run of the one capability; `number` decides its path, times and calls."""
-    error = WorkflowError(kind="user_error", message="no", fault=fault)
-    run = finished_run(
-        READ if number % 3 else CREATE,
-        success=success,
-        duration_ms=float(number),
-        started_at=STARTED_AT + number % 7 * HOUR_MS / 3 + number / 8,
-        decisions=[("d1", str(number % 3 > 0))] * (1 + number % 2),
-        calls=[tool_call("fs:read", 0, number / 4)],
-    )
-    return run.model_copy(update={"principal": f"agent-{who}", "error": None if success else error})
-
-
-def _runs(count: int) -> list[RunFinished]:
-    faults: tuple[Fault | None, ...] = (None, "caller", None, "environment")
-    return [
-        _run(number, success=number % 4 > 0, fault=faults[number // 4 % 4], who=number % 11)
-        for number in range(count)
-    ]
 
 
 async def _learned(store: TraceStore) -> Experience:
@@ -86,7 +57,7 @@ async def _stored(store: TraceStore) -> list[tuple[int, UUID]]:
 
 
 async def test_traces_have_positions_without_gaps_and_faults(trace_store: TraceStore) -> None:
-    runs = _runs(12)
+    runs = runs_of_every_kind(12)
     for batch in (runs[:5], runs[5:6], runs[6:]):
         await on_runs_finished([*batch, finished_run(dry_run=True)], trace_store, RULE)
     page = await trace_store.traces(ListTraces(scope=SCOPE, limit=50))
@@ -101,7 +72,7 @@ async def test_traces_have_positions_without_gaps_and_faults(trace_store: TraceS
 
 
 async def test_a_rebuild_gives_what_live_learning_gave(trace_store: TraceStore) -> None:
-    await on_runs_finished(_runs(40), trace_store, RULE)
+    await on_runs_finished(runs_of_every_kind(40), trace_store, RULE)
     before = await _learned(trace_store)
     assert await _rebuild(trace_store) == (6, 0)
     assert await _learned(trace_store) == before
@@ -111,7 +82,7 @@ async def test_a_rebuild_gives_what_live_learning_gave(trace_store: TraceStore) 
 async def test_live_learning_goes_on_between_the_steps_of_a_rebuild(
     trace_store: TraceStore,
 ) -> None:
-    runs = _runs(40)
+    runs = runs_of_every_kind(40)
     await on_runs_finished(runs[:30], trace_store, RULE)
     first = await rebuild_step(trace_store, CAPABILITY, RULE, 7)
     assert first is not None
@@ -124,7 +95,7 @@ async def test_live_learning_goes_on_between_the_steps_of_a_rebuild(
 
 
 async def test_runs_and_rebuilds_at_once_lose_nothing(trace_store: TraceStore) -> None:
-    runs = _runs(30)
+    runs = runs_of_every_kind(30)
     await asyncio.gather(
         *(
             on_runs_finished(runs[start : start + 3], trace_store, RULE)
@@ -145,7 +116,7 @@ async def _try_step(store: TraceStore) -> None:
 async def test_what_other_rules_taught_is_rebuilt_before_anything_is_learned_by_new_ones(
     trace_store: TraceStore,
 ) -> None:
-    runs, bus = _runs(20), MemoryBus()
+    runs, bus = runs_of_every_kind(20), MemoryBus()
     await on_runs_finished(runs[:12], trace_store, RULE)
     old = await _learned(trace_store)
     handled = await on_runs_finished(runs[12:], trace_store, NEXT_RULE)
@@ -179,7 +150,7 @@ def _updates(messages: Sequence[object]) -> list[LearningUpdated]:
 async def test_an_older_learner_stores_traces_and_leaves_the_newer_rules_alone(
     trace_store: TraceStore,
 ) -> None:
-    await on_runs_finished(_runs(4), trace_store, NEXT_RULE)
+    await on_runs_finished(runs_of_every_kind(4), trace_store, NEXT_RULE)
     newer = await _learned(trace_store)
     await on_runs_finished([finished_run()], trace_store, RULE)
     assert (await _learned(trace_store)).state == newer.state
@@ -189,7 +160,7 @@ async def test_an_older_learner_stores_traces_and_leaves_the_newer_rules_alone(
 
 
 async def test_traces_in_a_base_may_go_and_what_they_taught_stays(trace_store: TraceStore) -> None:
-    runs = _runs(30)
+    runs = runs_of_every_kind(30)
     await on_runs_finished(runs, trace_store, RULE)
     live = await _learned(trace_store)
     for _ in range(2):
@@ -210,7 +181,7 @@ async def test_traces_in_a_base_may_go_and_what_they_taught_stays(trace_store: T
 async def test_a_deleted_workflow_stays_in_what_was_learned_and_one_deleted_before_never_enters(
     trace_store: TraceStore,
 ) -> None:
-    runs = _runs(9)
+    runs = runs_of_every_kind(9)
     await on_runs_finished(runs[:8], trace_store, RULE)
     live = await _learned(trace_store)
     await delete_workflow(trace_store, SCOPE, runs[4].workflow_id, RULE)
@@ -222,7 +193,7 @@ async def test_a_deleted_workflow_stays_in_what_was_learned_and_one_deleted_befo
 
 
 async def test_lost_traces_leave_what_was_learned_and_are_told(trace_store: TraceStore) -> None:
-    runs = _runs(9)
+    runs = runs_of_every_kind(9)
     await on_runs_finished(runs, trace_store, RULE)
     live = await _learned(trace_store)
     await trace_store.remove(SCOPE, [runs[2].workflow_id, runs[7].workflow_id])
@@ -242,70 +213,28 @@ async def test_nothing_is_rebuilt_or_published_of_a_capability_that_nobody_knows
     assert await trace_store.capabilities(SCOPE, None, 5) == ([], 0)
 
 
-@settings(deadline=None, max_examples=60)
-@given(
-    st.lists(
-        st.tuples(
-            st.booleans(),
-            st.sampled_from([None, None, "caller", "environment"]),
-            st.sampled_from([0, 0, 0, 0, 1, *range(11)]),
-        ),
-        min_size=1,
-        max_size=40,
-    ),
-    st.data(),
-)
-async def test_any_interleaving_duplication_and_redelivery_teaches_what_the_reference_says(
-    ends: list[tuple[bool, Fault | None, int]], data: st.DataObject
+class OneUnreadable(MemoryTraceStore):
+    """A store in which one capability cannot be read."""
+
+    unreadable: ScopedCapability | None = None
+
+    @override
+    @asynccontextmanager
+    async def relearning(
+        self, capability: ScopedCapability
+    ) -> AsyncGenerator[MemoryRelearning | None]:
+        if capability == self.unreadable:
+            raise ValueError("not a state")
+        async with super().relearning(capability) as row:
+            yield row
+
+
+async def test_a_capability_that_cannot_be_rebuilt_holds_up_no_other(
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    runs = [
-        _run(number, success=success, fault=fault, who=who)
-        for number, (success, fault, who) in enumerate(ends)
-    ]
-    order = data.draw(st.permutations(runs))
-    again = data.draw(st.lists(st.sampled_from(runs), max_size=9))
-    delivered = data.draw(st.permutations([*order, *again]))
-    store = MemoryTraceStore()
-    left = list(delivered)
-    while left:
-        size = data.draw(st.integers(1, len(left)))
-        batch = {run.event_id: run for run in left[:size]}
-        await on_runs_finished(list(batch.values()), store, RULE)
-        left = left[size:]
-        if data.draw(st.booleans()):
-            await rebuild_step(store, CAPABILITY, RULE, 4)
-    live = await _learned(store)
-    _assert_equal(live, await _reference(store))
-    assert live.usage.count == len(runs)
-    await _rebuild(store, limit=3)
-    assert await _learned(store) == live
-
-
-async def _reference(store: MemoryTraceStore) -> Expected:
-    stored = sorted(
-        ((trace, store.principals[scope, trace.trace_id]) for scope, trace in store.stored),
-        key=lambda each: each[0].position or 0,
-    )
-    return expected(stored)
-
-
-def _assert_equal(live: Experience, reference: Expected) -> None:
-    usage, learning = usage_of(live.state), live.learning
-    assert (usage.count, usage.success_count, usage.success_streak) == (
-        reference.count,
-        reference.successes,
-        reference.streak,
-    )
-    assert (usage.caller_faults, usage.environment_faults) == (
-        reference.caller_faults,
-        reference.environment_faults,
-    )
-    assert usage.value == pytest.approx(reference.value)
-    assert {
-        each.path: (each.count, pytest.approx(each.success_rate)) for each in learning.paths
-    } == (reference.paths)
-    assert {
-        (decision.node_id, name): (each.count, pytest.approx(each.success_rate))
-        for decision in learning.decision_stats
-        for name, each in decision.outcomes.items()
-    } == reference.decisions
+    store, bus, other = OneUnreadable(), MemoryBus(), finished_run(code_hash="cd" * 32)
+    await on_runs_finished([finished_run(), other], store, RULE)
+    store.unreadable = CAPABILITY
+    await relearn_stale(bus, store, NEXT_RULE)
+    assert await store.stale(NEXT_RULE.version, 9) == [CAPABILITY]
+    assert f"capability {CAPABILITY[1]} is not learned again" in caplog.text

@@ -4,6 +4,7 @@ One step reads a bounded number of traces under the lock of the capability's row
 on between steps.
 """
 
+import logging
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
@@ -14,11 +15,14 @@ from pml_common.bus.port import Bus
 from pml_common.contracts import ids
 from pml_common.contracts.learner import LearningUpdated, RebuildLearning, RebuildProgress
 from pml_common.contracts.scope import Scope
+from pml_common.errors import Retryable
 from pml_learner.domain.lesson import ScopedCapability
 from pml_learner.domain.relearning import Learned, Step, folded_away, rebuilt
 from pml_learner.domain.retention import Retention
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.ports import Relearning, TraceStore
+
+log = logging.getLogger(__name__)
 
 STEP: Final = 500
 """Traces read in one step."""
@@ -63,16 +67,28 @@ async def publish_rebuilt(
 
 async def relearn_stale(bus: Bus, traces: TraceStore, rule: TdRule) -> None:
     """Rebuild and publish what was learned by older rules or lacks lessons, a bounded part at once.
-    Raises StorageUnavailable and BusUnavailable."""
+    A capability that fails is logged, and holds up no other. Raises StorageUnavailable and
+    BusUnavailable."""
     steps = 0
     for capability in await traces.stale(rule.version, _STALE_AT_ONCE):
-        is_done = False
-        while not is_done and steps < _STEPS_AT_ONCE:
-            steps += 1
-            stepped = await rebuild_step(traces, capability, rule)
-            is_done = stepped is None or stepped[0].is_done
-        if is_done:
+        try:
+            steps += await _relearn(bus, traces, capability, rule, _STEPS_AT_ONCE - steps)
+        except Retryable:
+            raise
+        except Exception:
+            log.exception("capability %s is not learned again", capability[1])
+
+
+async def _relearn(
+    bus: Bus, traces: TraceStore, capability: ScopedCapability, rule: TdRule, most: int
+) -> int:
+    """Do at most so many steps of a rebuild, publish it if it is done, and return their number."""
+    for step in range(1, most + 1):
+        stepped = await rebuild_step(traces, capability, rule)
+        if stepped is None or stepped[0].is_done:
             await publish_rebuilt(bus, traces, capability, rule)
+            return step
+    return max(0, most)
 
 
 async def rebuild_some(

@@ -112,6 +112,14 @@ lint: setup types ## house rules: style, types, imports, lengths, schemas, docs,
 types: setup ## pyright, strict
 	$(RUN) pyright
 
+.PHONY: k8s-check
+k8s-check: setup ## deploy/k8s against the schemas of Kubernetes and its extensions, and checkov
+	$(RUN) python -m tools.k8s.check
+
+.PHONY: k8s-users
+k8s-users: setup ## write the NATS users of deploy/k8s from the message catalog
+	$(RUN) python -m tools.k8s.nats_users > deploy/k8s/components/nats/users.conf
+
 .PHONY: format
 format: setup ## rewrite what the formatters would
 	$(RUN) ruff check --fix

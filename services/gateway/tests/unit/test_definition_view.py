@@ -86,6 +86,19 @@ def test_what_follows_in_any_case_is_not_conditional() -> None:
     assert not found.conditional
 
 
+def test_branches_without_calls_that_join_lead_to_what_follows_them() -> None:
+    nodes = [("n1", "fs:stat"), ("d1", ""), ("d2", ""), ("d3", ""), ("d4", ""), ("n2", "fs:read")]
+    steps = [
+        edge("n1", "d1"),
+        edge("d1", "d2", "true"),
+        edge("d1", "d3", "false"),
+        edge("d2", "d4"),
+        edge("d3", "d4"),
+        edge("d4", "n2"),
+    ]
+    assert set(_edges(_view(nodes, steps), "dependency")) == {("fs:stat", "fs:read")}
+
+
 def test_the_way_back_of_a_loop_is_no_dependency() -> None:
     nodes = [("l1", ""), ("n1", "fs:read"), ("n2", "fs:write")]
     steps = [

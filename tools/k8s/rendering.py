@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,9 @@ def renderer() -> list[str]:
         return [found, "build"]
     if found := shutil.which("kubectl"):
         return [found, "kustomize"]
-    return [os.environ.get("UV", "uv"), "tool", "run", "--quiet", "--from", KUBECTL, "kubectl", "kustomize"]
+    uv, python = os.environ.get("UV", "uv"), sys.executable
+    fetched = ["tool", "run", "--quiet", "--python", python, "--from", KUBECTL]
+    return [uv, *fetched, "kubectl", "kustomize"]
 
 
 def render(overlay: str) -> str:

@@ -127,7 +127,7 @@ format: setup ## rewrite what the formatters would
 	$(RUN) deno fmt --config $(RUNTIME)/deno.json $(RUNTIME)
 
 .PHONY: schemas
-schemas: setup ## export message schemas; refuses breaking changes
+schemas: setup k8s-users ## export message schemas and users of NATS; refuses breaking changes
 	$(RUN) python tools/lint/schemas.py export
 
 .PHONY: docs

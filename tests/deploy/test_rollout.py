@@ -1,0 +1,74 @@
+"""A service started as its manifest says, on real NATS and Postgres."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from libs.pml_common.tests.support.harness import write_key_files
+from libs.pml_local.tests.support.harness import eventually
+from pml_local.ports import free_port
+from tests.deploy.manifests import of_kind, pod_of, settings_of
+
+pytestmark = pytest.mark.integration
+
+
+@asynccontextmanager
+async def _started(
+    command: list[str], environment: Mapping[str, str]
+) -> AsyncGenerator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *command[1:],
+        env={"PATH": os.environ["PATH"], **environment},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_a_pod_is_ready_once_its_schema_is_migrated(
+    nats_url: str, postgres_dsn: str, tmp_path: Path
+) -> None:
+    deployments = {one["metadata"]["name"]: one for one in of_kind("dev", "Deployment")}
+    jobs = {one["metadata"]["name"].partition(".")[0]: one for one in of_kind("dev", "Job")}
+    [container] = pod_of(deployments["pml-learner"])["spec"]["containers"]
+    [migrating] = pod_of(jobs["pml-learner-migrate"])["spec"]["containers"]
+    secrets, port = tmp_path / "secrets", free_port()
+    secrets.mkdir()
+    (secrets / "PML_NATS_URL").write_text(nats_url)
+    (secrets / "PML_POSTGRES_DSN").write_text(postgres_dsn)
+    places = {"PML_SECRETS_DIR": str(secrets), "PML_HEALTH_PORT": str(port)}
+    settings = settings_of("dev", deployments["pml-learner"])
+    environment = {**settings, **write_key_files(tmp_path, "learner"), **places}
+
+    async def answers(path: str) -> int | None:
+        async with httpx2.AsyncClient() as client:
+            try:
+                return (await client.get(f"http://127.0.0.1:{port}{path}")).status_code
+            except httpx2.TransportError:
+                return None
+
+    async def ready() -> bool:
+        return await answers("/readyz") == 200
+
+    async def stopping() -> bool:
+        return await answers("/readyz") == 503
+
+    async with _started(container["command"], environment) as pod:
+        async with _started(migrating["command"], {**environment, "PML_HEALTH_PORT": "0"}) as job:
+            assert await answers("/readyz") is None
+            assert await asyncio.wait_for(job.wait(), 30.0) == 0
+        await eventually(ready, within=30.0)
+        assert await answers("/healthz") == 200
+        pod.terminate()
+        await eventually(stopping, within=10.0)

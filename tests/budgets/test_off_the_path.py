@@ -43,9 +43,10 @@ SCOPE = Scope(org="acme", project="webapp")
 CODE = "return await mcp.fs.read(args)"
 HASH = "ab12" * 16
 CAPABILITY = CapabilityIdentity(capability_id=ids.capability_id(SCOPE, HASH), code_hash=HASH)
-LEARNER_AT_START = 5
+LEARNER_AT_START = 6
 """Uses of Postgres by a learner that starts: it prunes its inbox, makes the tables of this month,
-the next and that of the runs, and looks for values of older rules."""
+the next and that of the runs, and looks for values of older rules and months without
+statistics."""
 REGISTRY_AT_START = 8
 """The registry prunes its inbox, looks for lapsed reservations, changes to publish, versions of
 other keys, programs without a shape and capabilities without a name, and begins and reads the

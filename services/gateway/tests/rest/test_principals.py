@@ -43,7 +43,7 @@ async def test_a_principal_deletes_its_data_part_by_part_and_again(
             assert (await w.http.get(f"/api/workflows/{each}")).status_code == 410
         (event,) = told(w)
         assert (event.principal, event.deleted_by) == ("mira", "mira")
-        recorded = (await w.http.get("/api/principals/deletions")).json()["deletions"]
+        recorded = (await w.http.get("/api/principal-deletions")).json()["deletions"]
         assert [each["deletion_id"] for each in recorded] == [str(event.deletion_id)]
         assert (recorded[0]["principal"], recorded[0]["deleted_by"]) == ("mira", "mira")
         again = (await w.http.delete(OWN)).json()

@@ -65,7 +65,7 @@ async def test_failures_carry_the_message_of_the_tool(reached: ServerConfig) -> 
         misspelt = await pool.call("box:ecko", {}, 5)
         nonsense = await pool.call("box:lie", {}, 5)
     assert _plain(failed) == ToolOutcome(status="tool_error", message="text is missing")
-    assert misspelt == ToolOutcome(status="tool_error", message="no tool ecko")
+    assert misspelt == ToolOutcome(status="tool_error", message="no tool ecko", code=-32601)
     assert nonsense.status == "unknown"
     assert "is not of type 'string'" in str(nonsense.message)
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 from pml_common.contracts.dependencies import DependencyType
 from pml_common.contracts.scope import Scope
 from pml_registry.adapters.memory_tables import EdgeRow, MemoryTables
-from pml_registry.domain.edge_counts import EdgeKey, ShownBy, ShownEdge, counted
+from pml_registry.domain.edge_counts import EdgeKey, ShownBy, ShownEdge, counted, turned
 from pml_registry.ports.graph import LOOK_AGAIN_AFTER, Counted, EdgeStore
 
 _Key = TypeVar("_Key")
@@ -34,14 +34,17 @@ class MemoryEdgeStore(EdgeStore):
         }
         known = [each for each in shown if not (each.capabilities and each.message_id in missing)]
         made: list[EdgeKey] = []
+        changed: list[EdgeKey] = []
+        again = set[UUID]()
         for name in {each.counted_by(consumer) for each in known}:
             of_name = [each for each in known if each.counted_by(consumer) == name]
-            made += await self._count(of_name, name, at)
-        return Counted(missing, made)
+            counted_now = await self._count(of_name, name, at)
+            made += counted_now.made
+            changed += counted_now.turned
+            again.update(counted_now.again)
+        return Counted(missing, made, changed, again)
 
-    async def _count(
-        self, shown: Sequence[ShownEdge], consumer: str, at: datetime
-    ) -> Sequence[EdgeKey]:
+    async def _count(self, shown: Sequence[ShownEdge], consumer: str, at: datetime) -> Counted:
         ids = {each.message_id for each in shown}
         async with self._tables.inbox.batch_once(ids, consumer) as batch:
             new = [each for each in shown if each.message_id not in batch.replayed]
@@ -49,10 +52,14 @@ class MemoryEdgeStore(EdgeStore):
             before = {
                 key: ShownBy("inferred") if row is None else row.shown for key, row in rows.items()
             }
-            for key, after in counted(before, new, at).items():
-                row = rows[key] or EdgeRow(after, 0.0, at, at)
-                self._store(key, replace(row, shown=after, confidence=after.confidence(at)), at)
-        return [key for key, row in rows.items() if row is None]
+            after = counted(before, new, at)
+            for key, shown_by in after.items():
+                row = rows[key] or EdgeRow(shown_by, 0.0, at, at)
+                confidence = shown_by.confidence(at)
+                self._store(key, replace(row, shown=shown_by, confidence=confidence), at)
+            again = set(batch.replayed)
+        made = [key for key, row in rows.items() if row is None]
+        return Counted((), made, turned(before, after), again)
 
     @override
     async def fade(self, at: datetime, limit: int) -> int:

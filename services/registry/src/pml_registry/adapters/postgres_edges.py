@@ -13,7 +13,7 @@ from pml_common.storage.columns import columns, scope_columns, scope_of
 from pml_common.storage.pool import Connection, transaction
 from pml_common.storage.queries import load_queries
 from pml_common.storage.scoped import ScopedPools
-from pml_registry.domain.edge_counts import EdgeKey, Share, ShownBy, ShownEdge, counted
+from pml_registry.domain.edge_counts import EdgeKey, Share, ShownBy, ShownEdge, counted, turned
 from pml_registry.ports.graph import LOOK_AGAIN_AFTER, Counted, EdgeStore
 
 _SQL = load_queries("pml_registry")
@@ -50,11 +50,17 @@ class PostgresEdgeStore(EdgeStore):
                 each for each in shown if (each.message_id, each.counted_by(consumer)) in new
             ]
             made: list[EdgeKey] = []
+            changed: list[EdgeKey] = []
             for table in _TABLES:
                 of_table = [each for each in counting if _table(each.key) == table]
                 if of_table:
-                    made += await _count(session, table, of_table, at)
-        return Counted(missing, made)
+                    met, others = await _count(session, table, of_table, at)
+                    made += met
+                    changed += others
+            again = {message_id for message_id, *_ in claims} - {
+                message_id for message_id, _ in new
+            }
+        return Counted(missing, made, changed, again)
 
     @override
     async def fade(self, at: datetime, limit: int) -> int:
@@ -78,8 +84,8 @@ def shares_column(shares: Iterable[Share]) -> str:
 
 async def _count(
     session: Connection, table: _Table, shown: Sequence[ShownEdge], at: datetime
-) -> Sequence[EdgeKey]:
-    """Count edges of one table; return the new ones."""
+) -> tuple[Sequence[EdgeKey], Sequence[EdgeKey]]:
+    """Count edges of one table; return the new ones, and those with another source."""
     keys = columns(sorted({_columns(each.key) for each in shown}), 5)
     met = await session.fetch(_SQL[f"meet-{table}"], *keys)
     rows = await session.fetch(_SQL[f"lock-{table}"], *keys)
@@ -88,8 +94,9 @@ async def _count(
         key: ShownBy("inferred") if key in made else _shown_by(row)
         for key, row in ((_key(row), row) for row in rows)
     }
-    await _save(session, table, counted(before, shown, at), at)
-    return list(made)
+    after = counted(before, shown, at)
+    await _save(session, table, after, at)
+    return list(made), turned(before, after)
 
 
 async def _save(

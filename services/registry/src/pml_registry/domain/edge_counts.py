@@ -181,3 +181,10 @@ def counted(
     for (key, cohort), added in runs.items():
         after[key] = after[key].plus(cohort, added, at)
     return after
+
+
+def turned(
+    before: Mapping[EdgeKey, ShownBy], after: Mapping[EdgeKey, ShownBy]
+) -> Sequence[EdgeKey]:
+    """Return the edges that have another source than before."""
+    return [key for key, shown in after.items() if shown.source != before[key].source]

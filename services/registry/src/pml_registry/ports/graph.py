@@ -36,11 +36,13 @@ class Added:
 
 @dataclass(frozen=True)
 class Counted:
-    """The messages whose edges of capabilities were not counted, as one does not exist, and the
-    edges that are new."""
+    """The messages whose edges of capabilities were not counted, as one does not exist; the edges
+    that are new, and those that have another source than before; the messages counted earlier."""
 
     missing: Collection[UUID]
     made: Sequence[EdgeKey]
+    turned: Sequence[EdgeKey] = ()
+    again: Collection[UUID] = ()
 
 
 LOOK_AGAIN_AFTER: Final = timedelta(days=1)

@@ -1,4 +1,4 @@
-"""DELETE /api/principals/{principal}, GET /api/principals/deletions."""
+"""DELETE /api/principals/{principal}, GET /api/principal-deletions."""
 
 from typing import Annotated
 
@@ -36,7 +36,7 @@ def principal_routes(principals: PrincipalData, caller_of: CallerOf) -> APIRoute
         what."""
         return await principals.delete(caller, principal, cursor)
 
-    @router.get("/principals/deletions", operation_id="list_principal_deletions")
+    @router.get("/principal-deletions", operation_id="list_principal_deletions")
     async def list_principal_deletions(
         caller: Annotated[Caller, Depends(caller_of)],
     ) -> PrincipalDeletions:

@@ -27,12 +27,19 @@ async def on_edges_observed(
     now: Callable[[], datetime],
 ) -> Handled:
     """Count the runs that showed edges, those of each message once. Messages that name a capability
-    which does not exist yet fail as Retryable."""
+    which does not exist yet fail as Retryable. The graph has changed where an edge is new or has
+    another source; how often it was seen alone is read anew with time."""
     counted = Counted((), ())
     if shown := shown_edges(observed):
         counted = await edges.count(shown, _CONSUMER, now())
         await _warn_of_cycles(counted, dependencies)
-    last = {each.scope: each for each in observed if each.event_id not in counted.missing}
+    changed = frozenset(scope for scope, *_ in (*counted.made, *counted.turned))
+    again = frozenset(each.scope for each in observed if each.event_id in counted.again)
+    last = {
+        each.scope: each
+        for each in observed
+        if each.scope in changed | again and each.event_id not in counted.missing
+    }
     facts: dict[UUID, Sequence[Message]] = {
         each.event_id: [graph_changed(scope, each.event_id)] for scope, each in last.items()
     }

@@ -26,10 +26,10 @@ INSERT INTO capability_dependency (
     org, project, from_capability_id, to_capability_id, edge_type, edge_source,
     observed_count, confidence_score
 )
-SELECT org, project, from_id::uuid, to_id::uuid, edge_type, 'inferred', 0, 0
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+SELECT org, project, from_id, to_id, edge_type, 'inferred', 0, 0
+FROM unnest($1::text[], $2::text[], $3::text[]::uuid[], $4::text[]::uuid[], $5::text[])
     AS met (org, project, from_id, to_id, edge_type)
-ORDER BY org, project, from_id::uuid, to_id::uuid, edge_type
+ORDER BY org, project, from_id, to_id, edge_type
 ON CONFLICT DO NOTHING
 RETURNING
     org, project, from_capability_id::text AS from_id, to_capability_id::text AS to_id, edge_type
@@ -54,15 +54,15 @@ SET edge_source = counted.source,
     last_observed = counted.last_observed,
     looked_at = $11
 FROM unnest(
-    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::integer[],
-    $8::double precision[], $9::text[], $10::timestamptz[]
+    $1::text[], $2::text[], $3::text[]::uuid[], $4::text[]::uuid[], $5::text[], $6::text[],
+    $7::integer[], $8::double precision[], $9::text[], $10::timestamptz[]
 ) AS counted (
     org, project, from_id, to_id, edge_type, source, observed_count, confidence, shares,
     last_observed
 )
 WHERE capability_dependency.org = counted.org AND capability_dependency.project = counted.project
-    AND capability_dependency.from_capability_id = counted.from_id::uuid
-    AND capability_dependency.to_capability_id = counted.to_id::uuid
+    AND capability_dependency.from_capability_id = counted.from_id
+    AND capability_dependency.to_capability_id = counted.to_id
     AND capability_dependency.edge_type = counted.edge_type
 
 -- name: due-capability-edges
@@ -78,11 +78,11 @@ FOR UPDATE SKIP LOCKED
 
 -- name: forget-capability-edges
 DELETE FROM capability_dependency
-USING unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+USING unnest($1::text[], $2::text[], $3::text[]::uuid[], $4::text[]::uuid[], $5::text[])
     AS gone (org, project, from_id, to_id, edge_type)
 WHERE capability_dependency.org = gone.org AND capability_dependency.project = gone.project
-    AND capability_dependency.from_capability_id = gone.from_id::uuid
-    AND capability_dependency.to_capability_id = gone.to_id::uuid
+    AND capability_dependency.from_capability_id = gone.from_id
+    AND capability_dependency.to_capability_id = gone.to_id
     AND capability_dependency.edge_type = gone.edge_type
 
 -- name: meet-tool-edges

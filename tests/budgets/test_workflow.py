@@ -57,6 +57,7 @@ HANDLED = (
     catalog.GATEWAY_ON_RUN_FINISHED,
     catalog.LEARNER_ON_RUN_FINISHED,
     catalog.REGISTRY_ON_LEARNING_UPDATED,
+    catalog.REGISTRY_ON_EDGES_OBSERVED,
 )
 """Acknowledge one message of each workflow."""
 

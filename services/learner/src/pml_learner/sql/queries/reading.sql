@@ -69,11 +69,20 @@ SELECT
     success, duration_ms, result, error, executed_path, decisions, task_results, priority,
     parent_trace_id, dry_run, node_id, name, discovery_id, large_results, fault, position
 FROM execution_trace
-WHERE org = $1 AND project = $2 AND id = $3
+-- Not `=`: no index that begins with the scope may serve, in a month without statistics.
+WHERE org IS NOT DISTINCT FROM $1 AND project IS NOT DISTINCT FROM $2 AND id = $3
 
 -- name: find-stored
--- A primary key holds within its month alone.
-SELECT stored.id
+-- A primary key holds within its month alone. One look-up for each id, however few rows there were
+-- when the plan was made.
+SELECT asked.id
 FROM unnest($1::text[], $2::text[], $3::uuid[]) AS asked (org, project, id)
-JOIN execution_trace AS stored USING (org, project, id)
+CROSS JOIN LATERAL (
+    SELECT
+    FROM execution_trace AS stored
+    WHERE stored.id = asked.id
+        AND stored.org IS NOT DISTINCT FROM asked.org
+        AND stored.project IS NOT DISTINCT FROM asked.project
+    LIMIT 1
+) AS stored
 LIMIT 1

@@ -9,6 +9,7 @@ Postgres is durable; bus, sandbox, executor and gateway are left out.
 
 import argparse
 import asyncio
+import gc
 import os
 import shutil
 import sys
@@ -257,6 +258,7 @@ async def measure_store(given: argparse.Namespace, home: Path) -> list[str]:
         runs = [run_of(number) for number in range(given.learn)]
         few = [run_of(number, FEW) for number in range(given.learn)]
         await learn(store, [run_of(number) for number in range(CAPABILITIES)])
+        gc.freeze()  # as a service does before it is ready; its messages come one by one
         rates = await learn(store, few), await learn(store, runs)
         floor = await copied(pool)
         for rate, capabilities in zip(rates, (FEW, CAPABILITIES), strict=True):

@@ -1,6 +1,7 @@
 """The life cycle of a service process: settings, telemetry, bus, health, graceful stop."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -264,6 +265,8 @@ async def _run(name: Service, settings: S, serve: Serve[S]) -> None:
             address = settings.health_host, settings.health_port
             health = serve_health(address[1], every, served.readiness, host=address[0])
             await stack.enter_async_context(health)
+        gc.collect()
+        gc.freeze()  # modules and schemas stay: no later collection walks them
         log.info("ready (pid %d)", os.getpid())
         await stop.wait()
         log.info("stopping")

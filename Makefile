@@ -15,7 +15,7 @@ RUN := $(UV) run --frozen --no-sync
 PYTEST := $(RUN) pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
 # Else every process compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
-RUNTIME := services/executor/runtime
+RUNTIME := services/executor/src/pml_executor/runtime
 COMPILER := services/analyzer/src/pml_analyzer/compiler
 
 .PHONY: help

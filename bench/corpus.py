@@ -34,7 +34,7 @@ from services.analyzer.tests.support.tool_calls import (
 LIMITS: Final = Limits(nodes=10_000, edges=100_000)
 """Wider than a person would approve: a whole file is one program here."""
 
-OWN: Final = "services/executor/runtime"
+OWN: Final = "services/executor/src/pml_executor/runtime"
 LONGEST_S: Final = 1.0
 _NAME = re.compile(r'"[^"]*"|[\w$]+(?= is | cannot | =)')
 

@@ -9,7 +9,8 @@
 const ROUNDS = Number(Deno.args[0] ?? 150);
 const QUIET_MS = 12; // until a thread that was ended is gone
 const FREEZING = "  freezeIntrinsics(values);";
-const BUILD = new URL("../services/executor/runtime/build.ts", import.meta.url).pathname;
+const BUILD =
+  new URL("../services/executor/src/pml_executor/runtime/build.ts", import.meta.url).pathname;
 
 const built = await new Deno.Command(Deno.execPath(), {
   args: ["run", "--no-check", BUILD],

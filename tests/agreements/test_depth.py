@@ -6,7 +6,8 @@ from pathlib import Path
 from pml_analysis.decision import capabilities as analyzer
 from pml_executor.domain import capabilities as executor
 
-WORKER = Path(__file__).parents[2] / "services/executor/runtime/worker/capabilities.ts"
+RUNTIME = Path(__file__).parents[2] / "services/executor/src/pml_executor/runtime"
+WORKER = RUNTIME / "worker/capabilities.ts"
 
 
 def test_analyzer_executor_and_sandbox_allow_the_same_depth() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 COMPILED = ROOT / "services/analyzer/src/pml_analyzer/compiler/compile.js"
-RUNTIME = ROOT / "services/executor/runtime"
+RUNTIME = ROOT / "services/executor/src/pml_executor/runtime"
 RUN = RUNTIME / "worker/main.ts"
 NAMED = RUNTIME / "worker/module_text.ts"
 

@@ -69,7 +69,7 @@ def run(programs: Sequence[dict[str, object]]) -> list[Done]:
 
 @cache
 def _worker_code() -> str:
-    build = _ROOT / "services/executor/runtime/build.ts"
+    build = _ROOT / "services/executor/src/pml_executor/runtime/build.ts"
     made = subprocess.run((DENO, "run", *_FLAGS, build), capture_output=True, text=True, check=True)
     worker, _ = json.loads(made.stdout)
     return worker

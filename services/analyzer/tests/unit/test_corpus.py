@@ -15,7 +15,7 @@ from services.analyzer.tests.support.tool_calls import (
     places_of_nodes,
 )
 
-RUNTIME = Path(__file__).parents[4] / "services/executor/runtime"
+RUNTIME = Path(__file__).parents[4] / "services/executor/src/pml_executor/runtime"
 FILES = sorted(RUNTIME.rglob("*.ts"))
 
 

@@ -1,6 +1,7 @@
 """Settings of the executor, read from the environment (`PML_…`)."""
 
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ from pml_executor.domain.walls import Wanted
 
 PoolMode = Literal["single_use", "per_scope", "per_scope_realm"]
 
-_RUNTIME = Path(__file__).parents[2] / "runtime"
+_RUNTIME = Path(str(files("pml_executor") / "runtime"))
 
 
 class ExecutorSettings(ServiceSettings):

@@ -4,23 +4,42 @@ import struct
 
 import pytest
 
-from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, descriptors, libraries
+from pml_executor.domain.bubblewrap import (
+    DENO,
+    RUNTIME,
+    bubblewrap,
+    descriptors,
+    libraries,
+    loader_of,
+)
 from pml_executor.domain.cgroups import GroupLocation, group_locations, group_settings, oom_killed
 from pml_executor.domain.endings import ProcessExit, exit_error
 from pml_executor.domain.landlock import DATA, FOLDER, PROGRAM, Right, rule, rules_for, ruleset
 from pml_executor.domain.resources import Resources, data_mib, resident_mib
 from pml_executor.domain.walls import NO_WALLS, Walls, missing_confinement
 
-LDD = """\tlinux-vdso.so.1 (0x00007f5f12502000)
+LISTING = """\tlinux-vdso.so.1 (0x00007f5f12502000)
 \tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f5f0c520000)
 \tlibgone.so => not found
 \t/lib64/ld-linux-x86-64.so.2 (0x00007f5f12504000)
 """
 
 
+def elf(*segments: tuple[int, int, int]) -> bytes:
+    """The headers of a program with segments of this type, offset and size, and a loader's path at
+    256."""
+    rows = [struct.pack("<II6Q", kind, 0, at, 0, 0, size, 0, 0) for kind, at, size in segments]
+    start = b"\x7fELF".ljust(32, b"\0") + struct.pack("<QQIHHH", 64, 0, 0, 64, 56, len(rows))
+    return (start.ljust(64, b"\0") + b"".join(rows)).ljust(256, b"\0") + b"/lib64/ld.so\0"
+
+
+def test_a_program_names_its_loader_unless_it_is_static() -> None:
+    assert loader_of(memoryview(elf((6, 64, 112), (3, 256, 13)))) == "/lib64/ld.so"
+    assert loader_of(memoryview(elf((6, 64, 56)))) is None
+
+
 def test_the_libraries_of_a_program_are_those_its_loader_names() -> None:
-    assert libraries(LDD) == ("/lib/x86_64-linux-gnu/libm.so.6", "/lib64/ld-linux-x86-64.so.2")
-    assert libraries("\tstatically linked\n") == ()
+    assert libraries(LISTING) == ("/lib/x86_64-linux-gnu/libm.so.6", "/lib64/ld-linux-x86-64.so.2")
 
 
 def test_bubblewrap_shows_deno_its_libraries_and_the_runtime_and_nothing_else() -> None:

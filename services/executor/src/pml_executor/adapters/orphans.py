@@ -26,7 +26,7 @@ async def parent_death_command() -> tuple[str, ...]:
     prefix = (setpriv, "--pdeathsig", "KILL", "--no-new-privs", "--")
     try:
         probe = await asyncio.create_subprocess_exec(
-            *prefix, "true", stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL
+            *prefix, setpriv, "--version", stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL
         )
         async with asyncio.timeout(_PROBE_TIMEOUT_S):
             return prefix if await probe.wait() == 0 else ()

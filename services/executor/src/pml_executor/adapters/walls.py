@@ -8,6 +8,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from pml_executor.adapters.cgroups import Groups, find_groups
@@ -17,7 +18,7 @@ from pml_executor.adapters.landlock_thread import confined_thread, landlock_abi
 from pml_executor.adapters.launch import Bubblewrap, Launch, Plain
 from pml_executor.adapters.orphans import end_orphans, parent_death_command
 from pml_executor.adapters.worker_code import WorkerCode
-from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, libraries
+from pml_executor.domain.bubblewrap import DENO, RUNTIME, bubblewrap, libraries, loader_of
 from pml_executor.domain.landlock import Right, rules_for
 from pml_executor.domain.realms import Realms
 from pml_executor.domain.resources import Resources
@@ -26,7 +27,7 @@ from pml_executor.domain.syscalls import MACHINES, Machine
 from pml_executor.domain.walls import NO_WALLS, Outer, Walls, missing_confinement, sandbox_argv
 from pml_executor.ports import SandboxUnavailable
 
-_LDD_TIMEOUT_S = 5.0
+_LOADER_TIMEOUT_S = 5.0
 _FILES = ("/dev/null", "/dev/urandom")
 
 
@@ -178,17 +179,28 @@ def _machine() -> Machine:
     return machine
 
 
+def _loader(program: Path) -> str | None:
+    with (
+        program.open("rb") as file,
+        mmap(file.fileno(), 0, access=ACCESS_READ) as mapped,
+        memoryview(mapped) as whole,
+    ):
+        return loader_of(whole)
+
+
 async def _libraries(program: Path) -> tuple[str, ...]:
-    ldd = shutil.which("ldd")
-    if ldd is None:
-        raise WallsUnavailable("ldd is not installed, which lists the libraries that Deno needs")
+    """List what the kernel and the loader open to start a program; as ldd would, which is a script
+    and needs a shell. Raises WallsUnavailable."""
+    loader = _loader(program)
+    if loader is None:
+        return ()
     process = await asyncio.create_subprocess_exec(
-        ldd, str(program), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
+        loader, "--list", str(program), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
     )
     try:
-        async with asyncio.timeout(_LDD_TIMEOUT_S):
+        async with asyncio.timeout(_LOADER_TIMEOUT_S):
             listing, _ = await process.communicate()
     except TimeoutError as error:
         process.kill()
-        raise WallsUnavailable(f"{ldd} does not answer") from error
+        raise WallsUnavailable(f"{loader} does not answer") from error
     return libraries(listing.decode(errors="replace"))

@@ -2,6 +2,7 @@
 namespaces."""
 
 import re
+import struct
 from collections.abc import Iterable
 
 DENO = "/sandbox/deno"
@@ -23,12 +24,27 @@ _ENCLOSED = (
     "--hostname",
     "sandbox",
 )
+_INTERPRETER = 3  # PT_INTERP
 _LIBRARY = re.compile(r"(/\S+) \(0x", re.MULTILINE)
 
 
-def libraries(ldd: str) -> tuple[str, ...]:
-    """Return the files that `ldd` lists for a program; none for a static one."""
-    return tuple(_LIBRARY.findall(ldd))
+def loader_of(program: memoryview) -> str | None:
+    """Return the path of the loader that an ELF program (64 bits, little-endian) names; None for a
+    static program."""
+    (table,) = struct.unpack_from("<Q", program, 32)
+    size, count = struct.unpack_from("<HH", program, 54)
+    for at in range(table, table + size * count, size):
+        (kind,) = struct.unpack_from("<I", program, at)
+        if kind == _INTERPRETER:
+            (offset,) = struct.unpack_from("<Q", program, at + 8)
+            (length,) = struct.unpack_from("<Q", program, at + 32)
+            return bytes(program[offset : offset + length]).rstrip(b"\0").decode()
+    return None
+
+
+def libraries(listing: str) -> tuple[str, ...]:
+    """Return the files that a loader lists for a program, itself included."""
+    return tuple(_LIBRARY.findall(listing))
 
 
 def bubblewrap(bwrap: str, deno: str, runtime: str, shared: Iterable[str]) -> tuple[str, ...]:

@@ -120,6 +120,18 @@ k8s-check: setup ## deploy/k8s against the schemas of Kubernetes and its extensi
 k8s-users: setup ## write the NATS users of deploy/k8s from the message catalog
 	$(RUN) python -m tools.k8s.nats_users > deploy/k8s/components/nats/users.conf
 
+.PHONY: images
+images: setup ## build the images of all services with Docker (ARGS="--pinned" refuses base images without digest)
+	$(RUN) python -m tools.images.build $(ARGS)
+
+.PHONY: base-images
+base-images: ## make the base image of the builds from Debian packages, where no registry has it (root)
+	deploy/images/make-base.sh $(ARGS)
+
+.PHONY: image-pins
+image-pins: setup ## pin the base images by the digests that their registry has now
+	$(RUN) python -m tools.images.pins
+
 .PHONY: format
 format: setup ## rewrite what the formatters would
 	$(RUN) ruff check --fix

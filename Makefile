@@ -83,6 +83,14 @@ clients: setup ## what real MCP clients can do, each with its own packages (ARGS
 faults: setup ## 30 minutes of faults in every part under load, and a report (ARGS="--minutes 3 --seed 7")
 	$(RUN) python -m tests.faults --report docs/proof/faults.md $(ARGS)
 
+.PHONY: upgrade-test
+upgrade-test: setup ## services of the last tag and of today in every mix, under load (ARGS="--from REV")
+	$(RUN) python -m tests.upgrade $(ARGS)
+
+.PHONY: released-migrations
+released-migrations: setup ## take the present migrations as those of the release that is made
+	$(RUN) python -m tools.release.migrations write
+
 .PHONY: bound
 bound: setup ## 20,000 generated programs: undisturbed runs fit what was shown, changed ones do not
 	$(RUN) python -m tests.binding.properties

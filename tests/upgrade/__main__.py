@@ -1,0 +1,59 @@
+"""`python -m tests.upgrade`: an upgrade, and the way back, under load; exit code 1 where a phase
+breaks."""
+
+import argparse
+import asyncio
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from libs.pml_local.tests.support.harness import reachable_folder
+from tests.upgrade.mixed_stack import mixed_stack
+from tests.upgrade.phases import Result, all_phases, go_through, report_of
+from tests.upgrade.revisions import UnknownRevision, chosen, python_of
+
+
+def say(line: str) -> None:
+    """Print at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+async def run(old: Path, limit_s: float, logs: Path | None) -> Sequence[Result]:
+    """Go through all phases on a temporary stack. Raises TimeoutError."""
+    with reachable_folder() as folder:
+        try:
+            async with (
+                asyncio.timeout(limit_s),
+                mixed_stack(folder, {"old": old, "new": Path(sys.executable)}) as site,
+            ):
+                return await go_through(site, all_phases(), say)
+        finally:
+            if logs is not None:
+                shutil.copytree(folder / "data" / "logs", logs, dirs_exist_ok=True)
+
+
+def main() -> None:
+    """Make the old revision ready, go through the phases, write the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--from", dest="base", help="tag or commit; default: the last tag")
+    parser.add_argument("--minutes", type=float, default=12.0, help="limit of the whole")
+    parser.add_argument("--report", type=Path, help="file for the report, besides the output")
+    parser.add_argument("--logs", type=Path, help="folder for the logs of all parts")
+    wanted = parser.parse_args()
+    try:
+        base, commit = chosen(wanted.base)
+    except UnknownRevision as error:
+        parser.error(str(error))
+    say(f"upgrade from {base} ({commit[:12]})")
+    results = asyncio.run(run(python_of(commit), wanted.minutes * 60, wanted.logs))
+    report = report_of(results, f"{base} ({commit[:12]})")
+    say(report)
+    if wanted.report is not None:
+        wanted.report.write_text(report + "\n", encoding="utf-8")
+    raise SystemExit(0 if all(each.works for each in results) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""Runs under load, approvals that wait from one phase to the next, and what became of both."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+import httpx2
+
+from libs.pml_local.tests.support.harness import eventually
+from tests.crashes.caller import Answer, Caller
+from tests.upgrade.mixed_stack import MixedStack
+
+CAPABILITY, INTENT = "upgrade:next", "the number after a number"
+LEARNED = """
+const seen = await mcp.tally.look({ run: args.run, n: args.n });
+return seen.n + 1;
+"""
+CHAIN = """
+const next = await capabilities.upgrade_next({ run: args.run, n: args.n });
+const done = await mcp.tally.mark({ run: args.run, n: next, wait: args.wait });
+const last = await mcp.tally.mark({ run: args.run, n: done.n + 1 });
+return last.n;
+"""
+PAY = """
+const first = await mcp.tally.mark({ run: args.run, n: 1 });
+const paid = await mcp.tally.pay({ run: args.run, n: 2 });
+return first.n + paid.n;
+"""
+PARK = """
+const first = await mcp.tally.mark({ run: args.run, n: 1 });
+const paid = await mcp.call(args.tool, { run: args.run, n: first.n + 1 });
+return first.n + paid.n;
+"""
+WAITS_MS = (0, 0, 1500)
+"""Durations of a call, by caller: the last one's runs are under way while services change."""
+ENDED_WITHIN_S = 60.0
+PAID = 3
+
+
+@dataclass
+class Outcome:
+    """Runs and approvals of a phase: how many, and what was wrong with the others."""
+
+    runs: int = 0
+    decided: int = 0
+    wrong: list[str] = field(default_factory=list[str])
+
+
+@dataclass
+class Load:
+    """The callers of one stack. `waiting` are approvals not decided yet, by the run's name."""
+
+    site: MixedStack
+    outcome: Outcome = field(default_factory=Outcome)
+    waiting: dict[str, Answer] = field(default_factory=dict[str, Answer])
+    succeeded: dict[str, int] = field(default_factory=dict[str, int])
+    """Runs that ended well, and how many calls each had to make."""
+    _names: Counter[str] = field(default_factory=Counter[str])
+
+    async def learn(self) -> None:
+        """Learn the capability that other programs call."""
+        caller = Caller(self.site.http, approver=self.site.approver)
+        await caller.execute(LEARNED, "learns", {"n": 1}, name=CAPABILITY, intent=INTENT)
+
+        async def known() -> bool:
+            return (await self.site.http.get(f"/api/capabilities/{CAPABILITY}")).is_success
+
+        await eventually(known)
+
+    @asynccontextmanager
+    async def callers(self, *urls: str) -> AsyncGenerator[None]:
+        """Keep runs coming, at each gateway in turn; at the exit those under way end."""
+        enough = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            for number, wait in enumerate(WAITS_MS):
+                url = (urls or (self.site.stack.url,))[number % max(1, len(urls))]
+                tasks.create_task(self._call(url, wait, enough))
+            try:
+                yield
+            finally:
+                enough.set()
+
+    async def _call(self, url: str, wait: int, enough: asyncio.Event) -> None:
+        async with httpx2.AsyncClient(base_url=url, timeout=90.0) as http:
+            caller = Caller(http, approver=self.site.approver)
+            while not enough.is_set():
+                run = self._name("chain")
+                n = len(run)
+                try:
+                    answer = await caller.execute(CHAIN, run, {"n": n, "wait": wait})
+                except (TimeoutError, AssertionError, KeyError) as error:
+                    self.outcome.wrong.append(f"{run}: {error!r}")
+                    continue
+                self._check(run, answer, n + 2, calls=3)
+
+    async def some(self, runs: int) -> None:
+        """Wait until this many more runs have ended."""
+        goal = self.outcome.runs + len(self.outcome.wrong) + runs
+        await eventually(
+            lambda: self.outcome.runs + len(self.outcome.wrong) >= goal, within=4 * ENDED_WITHIN_S
+        )
+
+    async def ask(self) -> None:
+        """Leave one workflow waiting before it runs, and one parked within its run."""
+        for kind, code in (("pay", PAY), ("park", PARK)):
+            run = self._name(kind)
+            args = {"run": run, "tool": "tally:pay"}
+            request: Answer = {"code": code, "args": args, "idempotency_key": run, "timeout": 60}
+            body = await self._answer(run, "/api/execute", request)
+            if kind == "park":  # whether it may begin at all is asked first
+                body = body and await self._approve(run, body)
+            if body:
+                self.waiting[run] = body
+
+    async def decide(self) -> None:
+        """Approve what waits, and check how it ends."""
+        waiting, self.waiting = self.waiting, {}
+        for run, asked in waiting.items():
+            body = await self._approve(run, asked)
+            if body:
+                self._check(run, body, PAID, calls=2)
+                self.outcome.decided += 1
+
+    async def _approve(self, run: str, asked: Answer) -> Answer | None:
+        if asked.get("status") != "approval_required":
+            self.outcome.wrong.append(f"{run}: asks for no approval: {json.dumps(asked)[:400]}")
+            return None
+        approval = cast("Answer", asked["approval"])["id"]
+        decision: Answer = {"decision": "approve", "approval_id": approval, "wait": True}
+        return await self._answer(run, f"/api/workflows/{asked['workflow_id']}/approval", decision)
+
+    async def _answer(self, run: str, path: str, body: Answer) -> Answer | None:
+        answer = await self.site.http.post(path, json=body, headers=self.site.approver)
+        if answer.is_success:
+            return answer.json()
+        self.outcome.wrong.append(f"{run}: {answer.status_code} {answer.text[:400]}")
+        return None
+
+    async def look_around(self) -> None:
+        """Read what people and agents read."""
+        for path in ("/api/capabilities", "/api/workflows", f"/api/capabilities/{CAPABILITY}"):
+            answer = await self.site.http.get(path)
+            if not answer.is_success:
+                self.outcome.wrong.append(f"GET {path}: {answer.status_code} {answer.text[:400]}")
+        found = await self.site.http.post("/api/discover", json={"intent": INTENT})
+        if CAPABILITY.partition(":")[2] not in found.text:
+            self.outcome.wrong.append(f"discover: {found.status_code} {found.text[:400]}")
+
+    def miscounted(self) -> Sequence[str]:
+        """Ended runs whose calls did not happen exactly once each."""
+        lines = self.site.calls.read_text(encoding="utf-8").splitlines()
+        calls = Counter(json.loads(line)["args"]["run"] for line in lines)
+        return [
+            f"{run}: {calls[run]} calls instead of {expected}"
+            for run, expected in self.succeeded.items()
+            if calls[run] != expected
+        ]
+
+    def _name(self, kind: str) -> str:
+        self._names[kind] += 1
+        return f"{kind}-{self._names[kind]}"
+
+    def _check(self, run: str, answer: Answer, result: int, *, calls: int) -> None:
+        if (answer.get("status"), answer.get("result")) != ("success", result):
+            self.outcome.wrong.append(f"{run}: {json.dumps(answer)[:400]}")
+            return
+        self.succeeded[run] = calls
+        self.outcome.runs += 1

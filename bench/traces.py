@@ -1,9 +1,10 @@
 """The trace store: learning, and each operation in a full store with its query plan.
 
 P6: traces learned a second, by the handler in batches of 200, divided by the rows of the same
-traces that asyncpg copies a second into an equal table. Then the store is filled with copies of
-them over 90 days (which taught nothing), and each operation is timed; its plan is in the report.
-Postgres is durable; bus, sandbox, executor and gateway are left out.
+traces that asyncpg copies a second into an equal table; in turns, the median of three. Then the
+store is filled with copies of them over 90 days (which taught nothing), and each operation is
+timed; its plan is in the report. Postgres is durable; bus, sandbox, executor and gateway are left
+out.
 `uv run python bench/traces.py [--traces N] [--learn N] [--report FILE]`
 """
 
@@ -45,7 +46,7 @@ from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from services.learner.tests.support.builders import SCOPE, finished_run, tool_call
 
 SQL = load_queries("pml_learner")
-CAPABILITIES, FEW, BATCH, TIMES, DAYS = 200, 20, 200, 15, 90
+CAPABILITIES, FEW, BATCH, TURNS, TIMES, DAYS = 200, 20, 200, 3, 15, 90
 DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 SPACE_GB = 12
 """Free disk that a million traces need at most; less ends the bench."""
@@ -107,10 +108,11 @@ async def learn(store: PostgresTraceStore, runs: Sequence[RunFinished]) -> float
     return len(runs) / (time.perf_counter() - began)
 
 
-async def copied(pool: Pool) -> float:
-    """Return the rows of the stored traces that are copied a second into an equal table."""
+async def copied(pool: Pool, count: int) -> float:
+    """Return the rows a second that are copied of so many stored traces into an equal table."""
     async with transaction(pool) as session:
-        rows = [tuple(row) for row in await session.fetch("SELECT * FROM execution_trace")]
+        found = await session.fetch("SELECT * FROM execution_trace LIMIT $1", count)
+        rows = [tuple(row) for row in found]
         await session.execute("CREATE TABLE copy (LIKE execution_trace INCLUDING ALL)")
     async with transaction(pool) as session:
         began = time.perf_counter()
@@ -119,6 +121,19 @@ async def copied(pool: Pool) -> float:
     async with connection(pool) as session:
         await session.execute("DROP TABLE copy")
     return rate
+
+
+async def in_turns(
+    pool: Pool, store: PostgresTraceStore, count: int
+) -> tuple[dict[int, list[tuple[float, float]]], int]:
+    """Return the traces learned and rows copied a second in each turn, by the number of
+    capabilities, and the number of traces stored."""
+    rates: dict[int, list[tuple[float, float]]] = {FEW: [], CAPABILITIES: []}
+    for _ in range(TURNS):
+        for capabilities, some in rates.items():
+            runs = [run_of(number, capabilities) for number in range(count)]
+            some.append((await learn(store, runs), await copied(pool, count)))
+    return rates, TURNS * len(rates) * count
 
 
 async def fill(pool: Pool, store: PostgresTraceStore, dsn: str, known: int, traces: int) -> None:
@@ -255,24 +270,25 @@ async def measure_store(given: argparse.Namespace, home: Path) -> list[str]:
         open_schema(dsn, "learner", "pml_learner") as pool,
     ):
         store = PostgresTraceStore(pool)
-        runs = [run_of(number) for number in range(given.learn)]
-        few = [run_of(number, FEW) for number in range(given.learn)]
-        await learn(store, [run_of(number) for number in range(CAPABILITIES)])
+        first = [run_of(number) for number in range(CAPABILITIES)]
+        await learn(store, first)
         gc.freeze()  # as a service does before it is ready; its messages come one by one
-        rates = await learn(store, few), await learn(store, runs)
-        floor = await copied(pool)
-        for rate, capabilities in zip(rates, (FEW, CAPABILITIES), strict=True):
+        rates, known = await in_turns(pool, store, given.learn)
+        for capabilities, some in rates.items():
+            learned = ", ".join(f"{rate:.0f}" for rate, _ in some)
+            rows = ", ".join(f"{floor:.0f}" for _, floor in some)
+            ratio = median(rate / floor for rate, floor in some)
             say(
-                f"P6, {capabilities} capabilities: {rate:.0f} traces learned a second, "
-                f"{floor:.0f} rows copied: {rate / floor:.3f} (load {load}).",
+                f"P6, {capabilities} capabilities: {learned} traces learned a second, "
+                f"{rows} rows copied: {ratio:.3f} (load {load}).",
                 "",
             )
-        await fill(pool, store, dsn, len(runs) + len(few) + CAPABILITIES, given.traces)
+        await fill(pool, store, dsn, known + CAPABILITIES, given.traces)
         async with connection(pool) as session:
             count = await session.fetchval("SELECT count(*) FROM execution_trace")
             size = await session.fetchval(_SIZE)
         say(f"{count} traces, {int(size) / 2**20:.0f} MiB with their indexes:", "")
-        timings = await operations(pool, store, runs[7])
+        timings = await operations(pool, store, first[7])
         say(*table(timings))
     lines += ["", "## Plans"]
     for each in timings:

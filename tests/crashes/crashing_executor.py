@@ -23,7 +23,7 @@ from pml_common.contracts.catalog import Consumer, QueryType
 from pml_common.contracts.executor import RunFinished, RunWorkflow, TraceRecorded, WorkflowParked
 from pml_common.contracts.gateway import CallTool
 from pml_common.service import identity_of
-from pml_common.telemetry.setup import set_up_logging
+from pml_common.telemetry.logs import set_up_logging
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings
 from tests.crashes.crash_plan import CommandRun, CrashLog

@@ -25,7 +25,7 @@ from pml_common.contracts.catalog import Consumer
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ApprovalDecided, ApprovalRequested, WorkflowFinished
 from pml_common.service import identity_of
-from pml_common.telemetry.setup import set_up_logging
+from pml_common.telemetry.logs import set_up_logging
 from pml_gateway.app import serve
 from pml_gateway.settings import GatewaySettings
 from tests.crashes.crash_plan import CrashLog

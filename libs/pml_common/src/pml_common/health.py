@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pml_common.http_server import serve_http
+from pml_common.telemetry.setup import Scrape
 
 Check = Callable[[], Awaitable[str | None]]
 """Returns a problem or None; a `Detail` is information about a healthy dependency."""
@@ -72,9 +73,15 @@ class Readiness:
 
 @asynccontextmanager
 async def serve_health(
-    port: int, checks: Checks, readiness: Readiness | None = None, *, host: str = "127.0.0.1"
+    port: int,
+    checks: Checks,
+    readiness: Readiness | None = None,
+    *,
+    host: str = "127.0.0.1",
+    scrape: Scrape | None = None,
 ) -> AsyncGenerator[None]:
-    """Serve `GET /healthz` (dependencies too), `/readyz` and `/livez` (this process)."""
+    """Serve `GET /healthz` (dependencies too), `/readyz` and `/livez` (this process) and, with
+    `scrape`, `/metrics`."""
     ready = readiness or Readiness()
 
     async def healthz(_: Request) -> JSONResponse:
@@ -89,5 +96,15 @@ async def serve_health(
 
     routes = {"/healthz": healthz, "/readyz": readyz, "/livez": livez}
     app = Starlette(routes=[Route(path, endpoint) for path, endpoint in routes.items()])
+    if scrape is not None:
+        app.router.routes.append(_metrics_route(scrape))
     async with serve_http(app, host, port):
         yield
+
+
+def _metrics_route(scrape: Scrape) -> Route:
+    async def metrics(_: Request) -> Response:
+        scraped = await asyncio.to_thread(scrape)  # off the loop: milliseconds
+        return Response(scraped.text, media_type=scraped.media_type)
+
+    return Route("/metrics", metrics)

@@ -29,7 +29,8 @@ from pml_common.secret_files import secrets_source
 from pml_common.signing import KeyUnreadable, SigningKey, TrustedKeys
 from pml_common.storage.errors import MigrationChanged, RolesMissing, StorageUnavailable
 from pml_common.storage.schema import migrate_schema
-from pml_common.telemetry.setup import set_up_logging, set_up_metrics, set_up_tracing
+from pml_common.telemetry.logs import LogFormat, set_up_logging
+from pml_common.telemetry.setup import Scrape, metering, set_up_tracing
 from pml_common.throttled_check import ThrottledCheck
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,11 @@ class ServiceSettings(BaseSettings):
     health_host: str = Field(
         default="127.0.0.1", description="Address of the health server; 0.0.0.0 for a kubelet."
     )
+    metrics: Literal["on", "off"] = Field(
+        default="on", description="Whether the health server has GET /metrics, for Prometheus."
+    )
     log_level: str = "INFO"
+    log_format: LogFormat = "text"
     start_patience_s: float = 30.0
     shutdown_delay_s: float = Field(
         default=0.0,
@@ -95,6 +100,11 @@ class ServiceSettings(BaseSettings):
     def sockets(self) -> dict[str, Path]:
         """Folders of the services that queries reach over sockets."""
         return {} if self.gateway_sockets is None else {"gateway": self.gateway_sockets}
+
+    @property
+    def is_scraped(self) -> bool:
+        """Whether metrics are collected for the health server."""
+        return self.metrics == "on" and self.health_port != 0
 
     @property
     def metrics_endpoint(self) -> str | None:
@@ -194,18 +204,17 @@ def clock_check(now: Callable[[], datetime], wall: Callable[[], float] = time.ti
 
 def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
     """Run until SIGTERM or SIGINT, then drain. Exits non-zero when it cannot start."""
-    set_up_logging(name, settings.log_level)
+    set_up_logging(name, settings.log_level, settings.log_format)
     tracing = set_up_tracing(name, settings.otlp_endpoint)
-    metering = set_up_metrics(name, settings.metrics_endpoint)
     try:
-        uvloop.run(_run(name, settings, serve))
+        with metering(name, settings.metrics_endpoint, scraped=settings.is_scraped) as scrape:
+            uvloop.run(_run(name, settings, serve, scrape))
     except CannotStart as error:
         log.critical("cannot start: %s", error)
         raise SystemExit(1) from None
     finally:
-        for provider in (tracing, metering):
-            if provider is not None:
-                provider.shutdown()
+        if tracing is not None:
+            tracing.shutdown()
 
 
 def run_migrations(
@@ -213,7 +222,7 @@ def run_migrations(
 ) -> None:
     """Apply the migrations that the service's schema lacks, with its `roles`; needs no bus. Exits
     non-zero where it cannot."""
-    set_up_logging(name, settings.log_level)
+    set_up_logging(name, settings.log_level, settings.log_format)
     dsn, patience_s = owner_dsn or settings.postgres_dsn, settings.start_patience_s
     try:
         uvloop.run(
@@ -225,7 +234,7 @@ def run_migrations(
     log.info("schema %s is up to date", name)
 
 
-async def _run(name: Service, settings: S, serve: Serve[S]) -> None:
+async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | None) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -263,7 +272,9 @@ async def _run(name: Service, settings: S, serve: Serve[S]) -> None:
         if settings.health_port:
             every = {"nats": nats, "clock": clock_check(bus.now), **served.checks}
             address = settings.health_host, settings.health_port
-            health = serve_health(address[1], every, served.readiness, host=address[0])
+            health = serve_health(
+                address[1], every, served.readiness, host=address[0], scrape=scrape
+            )
             await stack.enter_async_context(health)
         gc.collect()
         gc.freeze()  # modules and schemas stay: no later collection walks them

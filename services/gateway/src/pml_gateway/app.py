@@ -59,6 +59,7 @@ from pml_gateway.entrypoints.http.http_protocol import ReadTimeouts, protocol_wi
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.entrypoints.mcp.request_states import RequestStates
 from pml_gateway.entrypoints.mcp.session_streams import StreamLimits
+from pml_gateway.entrypoints.timers.measures import measured
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import Caller, LogMessage, OfferingServers
@@ -153,6 +154,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
                 background(
                     (*periodic_work(parts, announcer, outputs), std.announce(on_tools), looks)
                 ),
+                measured(parts.admission, servers, pool),
                 _serving(parts, endpoint, listening) as http,
             ):
                 # Only now: once a tool is announced, everything must be ready to call it.

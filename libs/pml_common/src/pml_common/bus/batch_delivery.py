@@ -5,17 +5,19 @@ import logging
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Generic, TypeVar
 from uuid import UUID
 
 from opentelemetry.trace import INVALID_SPAN, Span
 
-from pml_common.bus import names, tracing
+from pml_common.bus import measures, names, tracing
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import Disposition, Done, Receiver, dispose
 from pml_common.bus.port import BatchHandler, Handled
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Batch, Consumer
+from pml_common.telemetry import vocabulary
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +60,11 @@ class BatchReceiver(Generic[M]):
 
     async def handle(self, batch: Sequence[Delivery]) -> None:
         """Handle deliveries, publish what follows, and set the outcome of each."""
+        began = monotonic()
         # A message that fails each time must not make those fail together that come with it.
         parts = ([each for each in batch if each.number == 1], [e for e in batch if e.number > 1])
         await asyncio.gather(*(self._handle_part(part) for part in parts if part))
+        measures.count_batch(self._consumer.durable, batch, began)
 
     async def _handle_part(self, deliveries: Sequence[Delivery]) -> None:
         opened = await self._open(deliveries)
@@ -87,7 +91,7 @@ class BatchReceiver(Generic[M]):
         headers = [each.deliveries[0].envelope.headers for each in opened]
         name, durable = self._consumer.message.name, self._consumer.durable
         with tracing.receiving_batch(name, self._destination, headers) as span:
-            span.set_attribute(tracing.CONSUMER_GROUP, durable)
+            span.set_attribute(vocabulary.CONSUMER_GROUP, durable)
             try:
                 return await self._call(opened)
             except Exception as error:
@@ -129,7 +133,7 @@ class BatchReceiver(Generic[M]):
         """Handle one message inside; an error sets the outcome of its deliveries."""
         name, headers = self._consumer.message.name, opened.deliveries[0].envelope.headers
         with tracing.receiving("handle", name, self._destination, headers) as span:
-            span.set_attribute(tracing.CONSUMER_GROUP, self._consumer.durable)
+            span.set_attribute(vocabulary.CONSUMER_GROUP, self._consumer.durable)
             with self._disposing(opened.deliveries, span):
                 yield
 

@@ -9,6 +9,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from typing_extensions import override
 
+from pml_common.bus import measures
 from pml_common.bus.batch_delivery import Delivery
 from pml_common.bus.client import publish_empty
 from pml_common.bus.codec import Envelope
@@ -52,6 +53,7 @@ class PullLoop(Puller):
 
     @override
     def _accept(self, message: Msg) -> None:
+        measures.pending.set(message.metadata.num_pending, self._consumer.durable)
         task = asyncio.create_task(self._handle(message))
         self._in_progress[task] = (message,)
         task.add_done_callback(self._remove)
@@ -174,7 +176,9 @@ class BatchLoop(Puller):
         many = len(self._arrivals) == _BUSY_FROM
         often = many and now - self._arrivals[0] <= self._batch.within_s
         self._busy = often or (self._busy and bool(messages))
-        self._more = bool(messages) and messages[-1].metadata.num_pending > 0
+        pending = messages[-1].metadata.num_pending if messages else 0
+        self._more = pending > 0
+        measures.pending.set(pending, self._consumer.durable)
 
     async def _handle(self, messages: Sequence[Msg]) -> None:
         try:

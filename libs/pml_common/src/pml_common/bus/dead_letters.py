@@ -5,11 +5,12 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from time import monotonic
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from pml_common.bus import codec, names, tracing
+from pml_common.bus import codec, measures, names, tracing
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import Disposition, Done, Receiver, dispose
 from pml_common.bus.errors import Rejected
@@ -157,6 +158,18 @@ class DeadLetterReader:
         deliveries: int,
     ) -> Disposition:
         """Handle a dead letter and publish the returned messages; errors become a disposition."""
+        began = monotonic()
+        outcome = await self._handle(consumer, handler, envelope, deliveries)
+        measures.count_message(consumer.durable, outcome, deliveries, began)
+        return outcome
+
+    async def _handle(
+        self,
+        consumer: DeadLetterConsumer,
+        handler: DeadLetterHandler,
+        envelope: Envelope,
+        deliveries: int,
+    ) -> Disposition:
         with tracing.receiving(
             "handle", "dead-letter", names.DEAD_STREAM, envelope.headers
         ) as span:

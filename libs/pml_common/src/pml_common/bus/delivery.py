@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 from typing import TypeVar
 
-from pml_common.bus import codec, names, tracing
+from pml_common.bus import codec, measures, names, tracing
 from pml_common.bus.codec import Envelope, Payloads
 from pml_common.bus.errors import (
     Fenced,
@@ -21,6 +22,7 @@ from pml_common.bus.identity import Identity
 from pml_common.bus.port import Handler, StoredMessage
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, DeliveryOptions, MessageType, QueryType
+from pml_common.telemetry import vocabulary
 
 log = logging.getLogger(__name__)
 
@@ -98,11 +100,19 @@ class Receiver:
         self, consumer: Consumer[M], handler: Handler[M], envelope: Envelope, deliveries: int
     ) -> Disposition:
         """Handle a delivery and publish the returned messages; errors become a disposition."""
+        began = monotonic()
+        outcome = await self._handle(consumer, handler, envelope, deliveries)
+        measures.count_message(consumer.durable, outcome, deliveries, began)
+        return outcome
+
+    async def _handle(
+        self, consumer: Consumer[M], handler: Handler[M], envelope: Envelope, deliveries: int
+    ) -> Disposition:
         headers = envelope.headers
         _deliveries.set(deliveries)  # each delivery is handled in a task of its own
         destination = names.prefix_of(consumer.message)
         with tracing.receiving("handle", consumer.message.name, destination, headers) as span:
-            span.set_attribute(tracing.CONSUMER_GROUP, consumer.durable)
+            span.set_attribute(vocabulary.CONSUMER_GROUP, consumer.durable)
             try:
                 for message in await handler(await self.open_signed(consumer.message, envelope)):
                     await self.publish(message)
@@ -140,6 +150,17 @@ class Receiver:
         """Handle a query and return the body to send, signed if its type requires it; adds to
         `headers`. A body of more than `inline_limit` bytes goes to the store. Raises QueryFailed
         for every failure of the handler, BusUnavailable while that store is away."""
+        with measures.serving(query_type.name):
+            return await self._answer(query_type, handler, envelope, headers, inline_limit)
+
+    async def _answer(
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        envelope: Envelope,
+        headers: dict[str, str],
+        inline_limit: int,
+    ) -> bytes:
         with tracing.receiving(
             "serve", query_type.name, envelope.subject, envelope.headers
         ) as span:

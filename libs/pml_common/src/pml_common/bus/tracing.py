@@ -13,12 +13,8 @@ from pml_common.bus.codec import CAUSATION, CORRELATION, MSG_ID
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.telemetry import vocabulary
 from pml_common.telemetry.spans import in_a_trace, spanning
-
-CONSUMER_GROUP = "messaging.consumer.group.name"
-_MESSAGE_ID = "messaging.message.id"
-_BATCH_SIZE = "messaging.batch.message_count"
-_CONVERSATION_ID = "messaging.message.conversation_id"
 
 _tracer = trace.get_tracer("pml_common.bus")
 
@@ -60,8 +56,8 @@ def publishing(message: Message) -> Generator[dict[str, str]]:
     destination = names.prefix_of(entry)
     with _span("publish", entry.name, destination, SpanKind.PRODUCER, "send") as span:
         headers = _outgoing_headers(correlation=names.entity_token(message.entity))
-        span.set_attribute(_MESSAGE_ID, str(message.message_id))
-        span.set_attribute(_CONVERSATION_ID, headers[CORRELATION])
+        span.set_attribute(vocabulary.MESSAGE_ID, str(message.message_id))
+        span.set_attribute(vocabulary.CONVERSATION_ID, headers[CORRELATION])
         yield headers
 
 
@@ -86,8 +82,8 @@ def receiving(
     try:
         with _span(operation, name, destination, kind, "process", headers) as span:
             if not asked:
-                span.set_attribute(_MESSAGE_ID, cause.causation)
-            span.set_attribute(_CONVERSATION_ID, cause.correlation)
+                span.set_attribute(vocabulary.MESSAGE_ID, cause.causation)
+            span.set_attribute(vocabulary.CONVERSATION_ID, cause.correlation)
             yield span
     finally:
         _cause.reset(token)
@@ -102,7 +98,7 @@ def receiving_batch(
     token = _cause.set(None)
     try:
         with _span("handle", name, destination, SpanKind.CONSUMER, "process") as span:
-            span.set_attribute(_BATCH_SIZE, len(received))
+            span.set_attribute(vocabulary.BATCH_SIZE, len(received))
             if span.is_recording():
                 for headers in received:
                     sender = trace.get_current_span(propagate.extract(headers))
@@ -121,10 +117,10 @@ def _span(
     headers: Mapping[str, str] | None = None,
 ) -> AbstractContextManager[Span]:
     attributes = {
-        "messaging.system": "nats",
-        "messaging.operation.name": operation,
-        "messaging.operation.type": operation_type,
-        "messaging.destination.name": destination,
+        vocabulary.MESSAGING_SYSTEM: "nats",
+        vocabulary.OPERATION_NAME: operation,
+        vocabulary.OPERATION_TYPE: operation_type,
+        vocabulary.DESTINATION: destination,
     }
     return spanning(_tracer, f"{operation} {name}", attributes, kind=kind, sent=headers)
 

@@ -1,6 +1,7 @@
 """Connection pools bound to one service's schema."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from pml_common.storage.errors import StorageUnavailable, outage_in
+from pml_common.telemetry import metrics
+from pml_common.telemetry.instruments import Gauge, Sum, Values
 
 if TYPE_CHECKING:  # the stubs make these generic, the library does not
     Pool = asyncpg.Pool[asyncpg.Record]
@@ -18,6 +21,12 @@ else:
     Connection = PoolConnectionProxy
 
 _PATIENCE_S = 5.0
+
+_connections = Gauge(metrics.POOL_CONNECTIONS)
+_limit = Gauge(metrics.POOL_LIMIT)
+_waiting = Sum(metrics.POOL_WAITING)
+_waited = Sum(metrics.POOL_WAITED)
+_timeouts = Sum(metrics.POOL_TIMEOUTS)
 
 
 async def open_pool(
@@ -78,8 +87,7 @@ def storage_errors() -> Generator[None]:
 async def connection(pool: Pool) -> AsyncGenerator[Connection]:
     """Acquire a connection for a few statements. Raises StorageUnavailable."""
     with storage_errors():
-        async with asyncio.timeout(_PATIENCE_S):
-            held = await pool.acquire()
+        held = await _acquire(pool)
         try:
             yield held
         except asyncpg.InternalClientError:
@@ -87,6 +95,33 @@ async def connection(pool: Pool) -> AsyncGenerator[Connection]:
             raise
         finally:
             await pool.release(held, timeout=_PATIENCE_S)
+
+
+async def _acquire(pool: Pool) -> Connection:
+    began = time.monotonic()
+    _waiting.add(1)
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            return await pool.acquire()
+    except TimeoutError:
+        _timeouts.add(1)
+        raise
+    finally:
+        _waiting.add(-1)
+        _waited.add(time.monotonic() - began)
+
+
+@contextmanager
+def measured_pool(pool: Pool, name: str) -> Generator[None]:
+    """Measure a pool's connections under a name until the context exits."""
+
+    def connections() -> dict[Values, float]:
+        idle = pool.get_idle_size()
+        return {(name, "used"): pool.get_size() - idle, (name, "idle"): idle}
+
+    limit = pool.get_max_size()
+    with _connections.reading(connections), _limit.reading(lambda: {(name,): limit}):
+        yield
 
 
 @asynccontextmanager

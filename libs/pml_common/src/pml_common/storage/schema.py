@@ -9,7 +9,14 @@ from datetime import timedelta
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.inbox import delete_handled
 from pml_common.storage.migrations import migrate, pending_migrations, read_migrations
-from pml_common.storage.pool import Pool, connection, open_pool, storage_errors, transaction
+from pml_common.storage.pool import (
+    Pool,
+    connection,
+    measured_pool,
+    open_pool,
+    storage_errors,
+    transaction,
+)
 from pml_common.storage.roles import find_roles
 from pml_common.storage.scoped import BoundPool, ScopedPools
 from pml_common.throttled_check import ThrottledCheck
@@ -88,7 +95,8 @@ async def _opened(
 ) -> AsyncGenerator[Pool]:
     pool = await open_pool(dsn, schema, max_size=max_size, patience_s=patience_s, role=role)
     try:
-        yield pool
+        with measured_pool(pool, role or schema):
+            yield pool
     finally:
         await _close(pool)
 

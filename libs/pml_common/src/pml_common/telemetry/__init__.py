@@ -1,1 +1,1 @@
-"""Traces and logs, the same in every service."""
+"""Traces, metrics and logs, the same in every service."""

@@ -1,41 +1,37 @@
 """Set-up of tracing, metrics and logging, once per process.
 
 Spans and metrics are exported over OTLP to `OTEL_EXPORTER_OTLP_ENDPOINT` (the SDK reads the
-standard `OTEL_*` variables); without it they are not recorded and cost next to nothing.
+standard `OTEL_*` variables), metrics also to whoever scrapes the health server; without either they
+are not recorded and cost next to nothing.
 """
 
-import logging
-import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-from opentelemetry import metrics, trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry import trace
+from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+from pml_common.telemetry.instruments import measuring
 from pml_common.telemetry.spans import record_spans
 
-
-class _TraceContext(logging.Filter):
-    """Adds the trace id of the current span to every log record."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        context = trace.get_current_span().get_span_context()
-        record.trace_id = f"{context.trace_id:032x}" if context.is_valid else "-"
-        return True
+_SERVICE = "service.name"
 
 
-def set_up_logging(service: str, level: str) -> None:
-    """Log one line per record to stderr: time, level, service, logger, trace id, message."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(_TraceContext())
-    handler.setFormatter(
-        logging.Formatter(
-            f"%(asctime)s %(levelname)s {service} %(name)s trace=%(trace_id)s %(message)s"
-        )
-    )
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+@dataclass(frozen=True)
+class Scraped:
+    """The metrics of a process in Prometheus's text format, with its media type."""
+
+    text: bytes
+    media_type: str
+
+
+Scrape = Callable[[], Scraped]
+"""Collects the metrics of this process."""
 
 
 def set_up_tracing(service: str, endpoint: str | None) -> TracerProvider | None:
@@ -51,17 +47,48 @@ def set_up_tracing(service: str, endpoint: str | None) -> TracerProvider | None:
     return provider
 
 
-def set_up_metrics(service: str, endpoint: str | None) -> MeterProvider | None:
-    """Export this process's metrics to `endpoint`; None disables them."""
-    if endpoint is None:
-        return None
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+@contextmanager
+def metering(service: str, endpoint: str | None, *, scraped: bool) -> Generator[Scrape | None]:
+    """Record measurements until the context exits: export them to `endpoint`, if any, and yield
+    what a scrape gets, if they are `scraped`. Without either nothing is recorded."""
+    if endpoint is None and not scraped:
+        yield None
+        return
+    readers, scrape = list[MetricReader](), None
+    if endpoint is not None:
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
-    reader = PeriodicExportingMetricReader(OTLPMetricExporter())
-    provider = MeterProvider([reader], resource=_resource(service))
-    metrics.set_meter_provider(provider)
-    return provider
+        readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
+    if scraped:
+        reader, scrape = _prometheus()
+        readers.append(reader)
+    provider = MeterProvider(
+        readers,
+        resource=_resource(service),
+        exemplar_filter=AlwaysOffExemplarFilter(),  # they would take half of a measurement's time
+        shutdown_on_exit=False,
+    )
+    with measuring(provider):
+        try:
+            yield scrape
+        finally:
+            provider.shutdown()  # exports once more, while there is something to read
+
+
+def _prometheus() -> tuple[MetricReader, Scrape]:
+    """Build a reader with a registry of its own; imported where it is used, for its memory."""
+    from opentelemetry.exporter.prometheus import PrometheusMetricReader
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry()
+    reader = PrometheusMetricReader(
+        disable_target_info=True,
+        scope_info_enabled=False,
+        resource_attribute_filter=lambda name: name == _SERVICE,
+        registry=registry,
+    )
+    return reader, lambda: Scraped(generate_latest(registry), CONTENT_TYPE_LATEST)
 
 
 def _resource(service: str) -> Resource:
-    return Resource.create({"service.name": f"pml-{service}"})
+    return Resource.create({_SERVICE: f"pml-{service}"})

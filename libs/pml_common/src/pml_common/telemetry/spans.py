@@ -2,10 +2,13 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from uuid import UUID
 
 from opentelemetry import propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Tracer
+
+from pml_common.telemetry import vocabulary
 
 TRACEPARENT = "traceparent"
 
@@ -22,6 +25,11 @@ def in_a_trace() -> bool:
     """Return whether spans are recorded, or a received trace has to be propagated."""
     # Asking OpenTelemetry for its provider reads the environment each time there is none.
     return _recording or trace.get_current_span().get_span_context().is_valid
+
+
+def note_workflow(workflow_id: UUID) -> None:
+    """Name a workflow on the current span."""
+    trace.get_current_span().set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
 
 
 @contextmanager

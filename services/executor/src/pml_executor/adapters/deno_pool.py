@@ -4,17 +4,26 @@ import asyncio
 import math
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from opentelemetry import trace
 from typing_extensions import override
 
 from pml_common.contracts.scope import Scope
+from pml_common.telemetry import metrics, vocabulary
+from pml_common.telemetry.instruments import Distribution, Gauge, Values
+from pml_common.telemetry.spans import spanning
 from pml_executor.adapters.process_starter import ProcessStarter, SandboxProcess
 from pml_executor.domain.pool import IdleItems, PoolCapacity
 from pml_executor.ports import SandboxPool, SandboxUnavailable
+
+_tracer = trace.get_tracer(__name__)
+_processes = Gauge(metrics.SANDBOXES)
+_limit = Gauge(metrics.SANDBOX_LIMIT)
+_leases = Distribution(metrics.SANDBOX_LEASE)
 
 _RECLAIM_AFTER_S = 1.0
 """Idle time after which one scope's process is ended in favour of a spare for all scopes."""
@@ -79,8 +88,12 @@ class DenoPool(SandboxPool):
         self._retiring = 0
         self._leased = 0
         self._eviction: asyncio.TimerHandle | None = None
+        self._measured = ExitStack()
 
     async def __aenter__(self) -> Self:
+        self._measured.enter_context(_processes.reading(self._states))
+        limit = self._size.max_processes
+        self._measured.enter_context(_limit.reading(lambda: {(): limit}))
         self._rebalance()
         return self
 
@@ -90,6 +103,7 @@ class DenoPool(SandboxPool):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._measured.close()
         self._size = PoolSize(spares=0, max_processes=0)
         if self._eviction is not None:
             self._eviction.cancel()
@@ -116,7 +130,7 @@ class DenoPool(SandboxPool):
 
     @asynccontextmanager
     async def _lease(self, owner: _Owner | None) -> AsyncGenerator[SandboxProcess]:
-        sandbox = await self._acquire(owner)
+        sandbox = await self._measured_acquire(owner)
         if not self._spare:
             self._rebalance()
         try:
@@ -169,6 +183,17 @@ class DenoPool(SandboxPool):
         task = asyncio.create_task(work, name="sandbox-end")
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+
+    async def _measured_acquire(self, owner: _Owner | None) -> SandboxProcess:
+        began, outcome = self._now(), "unavailable"
+        with spanning(_tracer, "lease sandbox", {}) as span:
+            try:
+                sandbox = await self._acquire(owner)
+                outcome = "leased"
+                return sandbox
+            finally:
+                span.set_attribute(vocabulary.OUTCOME, outcome)
+                _leases.record(self._now() - began, outcome)
 
     async def _acquire(self, owner: _Owner | None) -> SandboxProcess:
         waiter = _Waiter(owner)
@@ -247,6 +272,16 @@ class DenoPool(SandboxPool):
         for before in [math.inf] * capacity.short_for_waiters + [cold] * capacity.short_for_spares:
             if (sandbox := self._idle.oldest(before)) is not None:
                 self._retire(sandbox)
+
+    def _states(self) -> dict[Values, float]:
+        """The number of processes by state; read from another thread."""
+        return {
+            ("spare",): len(self._spare),
+            ("idle",): len(self._idle),
+            ("busy",): self._leased + self._renewing.total(),
+            ("starting",): len(self._starter),
+            ("ending",): self._retiring,
+        }
 
     def _capacity(self) -> PoolCapacity:
         return PoolCapacity(

@@ -5,8 +5,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from opentelemetry import trace
+
+from pml_common.telemetry.spans import spanning
 from pml_executor.ports import Sandbox, SandboxUnavailable
 
+_tracer = trace.get_tracer(__name__)
 log = logging.getLogger(__name__)
 
 _BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
@@ -72,7 +76,8 @@ class ProcessStarter:
 
     async def _start_one(self) -> None:
         try:
-            sandbox = await self._start()
+            with spanning(_tracer, "start sandbox", {}):
+                sandbox = await self._start()
         except SandboxUnavailable as error:
             log.warning("%s", error)
             await self._back_off(str(error))

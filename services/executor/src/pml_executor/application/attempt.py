@@ -11,8 +11,10 @@ from pml_common.contracts.executor import RunWorkflow, WantedCall
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import ToolEnd, ToolStart
+from pml_common.telemetry import vocabulary
 from pml_executor.application.pending_calls import PendingCalls
 from pml_executor.application.run_dependencies import RunDependencies
+from pml_executor.application.run_measures import call_span
 from pml_executor.domain import events
 from pml_executor.domain.capabilities import CapabilityCalls, injected
 from pml_executor.domain.deadline import RunTime
@@ -84,6 +86,7 @@ class Attempt:
         self._is_over = False
         self._completed = False
         self._has_left = False
+        self.killed = False
 
     async def run(self) -> Ending | tuple[WantedCall, ...] | None:
         """Run until the program has ended, or must wait for approval, and every call it made has
@@ -112,6 +115,7 @@ class Attempt:
                 if self._completed and not self._under_way:  # else it would run as long as they
                     self.sandbox.finish()
                 else:
+                    self.killed = True
                     self.sandbox.kill()
         if self._has_left:
             return ending  # what it did not wait for is not worth a person's approval
@@ -236,7 +240,9 @@ class Attempt:
         if self._must_wait(call):
             await self.store.append()
         mock = mock_of(self.command, start, self.journal.entries)
-        outcome = mock or await self._call_tool(call, start)
+        with call_span(self.command, call.tool, call.node_id) as span:
+            outcome = mock or await self._call_tool(call, start)
+            span.set_attribute(vocabulary.OUTCOME, outcome.status)
         if outcome.status == "ask":
             self._pending.add(call, message, outcome.message or "")
             return

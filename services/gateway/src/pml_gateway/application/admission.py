@@ -11,18 +11,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from opentelemetry import metrics
+from opentelemetry import trace
 
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry import metrics, vocabulary
+from pml_common.telemetry.instruments import Distribution, Sum
+from pml_common.telemetry.spans import spanning
 from pml_gateway.application.workflow_service import UNDER_WAY
 from pml_gateway.domain.api.errors import Busy
 from pml_gateway.domain.workflow.turns import Bounds, Party, Turns
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import WorkflowStore
 
-_meter = metrics.get_meter(__name__)
-_waiting = _meter.create_up_down_counter(vocabulary.EXECUTIONS_WAITING)
-_refused = _meter.create_counter(vocabulary.EXECUTIONS_REFUSED)
+_waiting = Sum(metrics.EXECUTIONS_WAITING)
+_refused = Sum(metrics.EXECUTIONS_REFUSED)
+_wait = Distribution(metrics.EXECUTIONS_WAIT)
+_tracer = trace.get_tracer(__name__)
 
 _RECENT = 0.2
 """Weight of the last execution in the average time for which a slot is held."""
@@ -69,6 +72,11 @@ class Admission:
     def waiting(self) -> int:
         """Number of waiting executions."""
         return self._turns.waiting
+
+    @property
+    def in_flight(self) -> int:
+        """Number of executions that have begun."""
+        return len(self._tickets) - self.waiting
 
     @asynccontextmanager
     async def turn(
@@ -132,14 +140,20 @@ class Admission:
 
     async def _wait(self, ticket: _Ticket, within_s: float) -> None:
         _waiting.add(1)
-        try:
-            async with asyncio.timeout(within_s):
-                await ticket.decided.wait()
-            refused = ticket.refused
-        except TimeoutError:
-            refused = self._turns.busy(ticket.party.scope, self._hold_s)
-        finally:
-            _waiting.add(-1)
+        began = _now()
+        attributes = {vocabulary.WORKFLOW_ID: str(ticket.execution)}
+        with spanning(_tracer, "wait for a turn", attributes) as span:
+            try:
+                async with asyncio.timeout(within_s):
+                    await ticket.decided.wait()
+                refused = ticket.refused
+            except TimeoutError:
+                refused = self._turns.busy(ticket.party.scope, self._hold_s)
+            finally:
+                _waiting.add(-1)
+            outcome = "admitted" if refused is None else "refused"
+            span.set_attribute(vocabulary.OUTCOME, outcome)
+        _wait.record(_now() - began, outcome)
         if refused is not None:
             _count_refused(ticket.party)
             raise refused
@@ -166,7 +180,7 @@ class Admission:
 
 
 def _count_refused(party: Party) -> None:
-    _refused.add(1, {vocabulary.SCOPE: str(party.scope)})
+    _refused.add(1, str(party.scope))
 
 
 def _now() -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from opentelemetry import metrics, trace
+from opentelemetry import trace
 
 from pml_common.bus.errors import BusError
 from pml_common.bus.port import QueryClient
@@ -17,7 +17,8 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.registry import DescribeCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry import metrics, vocabulary
+from pml_common.telemetry.instruments import Sum
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.result_cache import (
     CurrentState,
@@ -31,7 +32,7 @@ from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import KeptResults, KnownTools, LastingResults, LiveWorkflowStore
 
 log = logging.getLogger(__name__)
-_lookups = metrics.get_meter(__name__).create_counter(vocabulary.CACHE_LOOKUPS)
+_lookups = Sum(metrics.CACHE_LOOKUPS)
 
 Outcome = Literal["hit", "miss", "stale", "unavailable"]
 """`stale`: a result is cached and must not be returned any more."""
@@ -66,7 +67,7 @@ class ResultCache:
             log.warning("%s: no cached result of %s: %s", record.scope, record.name, outage)
             outcome, workflow = "unavailable", None
         trace.get_current_span().set_attribute(vocabulary.CACHE_OUTCOME, outcome)
-        _lookups.add(1, {vocabulary.CACHE_OUTCOME: outcome})
+        _lookups.add(1, outcome)
         return workflow
 
     async def keep(

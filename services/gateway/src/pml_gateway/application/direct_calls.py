@@ -9,15 +9,13 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 from uuid import uuid4
 
-from opentelemetry import trace
-
 from pml_common.bus.errors import BusError
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry.spans import note_workflow
 from pml_gateway.application.cancel import Withdrawals
 from pml_gateway.application.execute_program import traceparent
 from pml_gateway.application.task_inputs import NoInput, PolledClient, TaskInputs
@@ -99,8 +97,7 @@ class DirectCalls:
             policy=policy,
             traceparent=traceparent(),
         )
-        span = trace.get_current_span()
-        span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
+        note_workflow(workflow.workflow_id)
         await self._begin(workflow, is_stored=not again)
         call = call_of(workflow, tool.tool_id)
         polled = None

@@ -6,6 +6,7 @@ from uuid import UUID
 from opentelemetry import trace
 
 from pml_common.contracts.scope import Scope
+from pml_common.telemetry.spans import spanning
 from pml_gateway.application.execute_by_name import CapabilityExecution
 from pml_gateway.application.execute_program import ProgramExecution
 from pml_gateway.application.speculation import Speculation
@@ -39,7 +40,7 @@ class Execution:
     ) -> ExecuteResponse:
         """Execute a request and build its response. Raises errors of the domain, the bus and
         storage."""
-        with _tracer.start_as_current_span("execute"):
+        with spanning(_tracer, "execute", {}):
             return await self._by_mode(scope, principal, request, side)
 
     async def resume(self, caller: Caller, workflow_id: UUID, side: CallerSide) -> ExecuteResponse:

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID, uuid4
 
-from opentelemetry import propagate, trace
+from opentelemetry import propagate
 
 from pml_common.contracts import ids
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.scope import Scope
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry.spans import note_workflow
 from pml_gateway.application.admission import Admission
 from pml_gateway.application.callers_elsewhere import CallersElsewhere
 from pml_gateway.application.cancel import Withdrawals
@@ -152,7 +152,7 @@ class ProgramExecution:
             async with self.progress.of(side, scope, workflow_id) as reached, turn as admitted:
                 new = accepted(self._current(asked), self.terms, self.rules)
                 executed = await self._stored(new, asked, guessed, is_new=is_new)
-                _annotate(executed.workflow)
+                note_workflow(executed.workflow.workflow_id)
                 if executed.joined:
                     return executed
                 admitted.workflow = stored = executed.workflow
@@ -211,10 +211,6 @@ class ProgramExecution:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _annotate(workflow: Workflow) -> None:
-    trace.get_current_span().set_attribute(vocabulary.WORKFLOW_ID, str(workflow.workflow_id))
 
 
 def _require_at_once(after_first_step: Workflow) -> None:

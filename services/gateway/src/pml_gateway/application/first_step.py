@@ -2,14 +2,20 @@
 
 from dataclasses import dataclass
 
+from opentelemetry import trace
+
 from pml_common.bus.errors import Retryable
 from pml_common.contracts.analyzer import AnalysisRejected
+from pml_common.telemetry import vocabulary
+from pml_common.telemetry.spans import spanning
 from pml_gateway.application.rulings import Rulings
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.errors import Unavailable
 from pml_gateway.domain.workflow.events import WorkflowEvent
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.ports import Analyses, NameUnsettled
+
+_tracer = trace.get_tracer(__name__)
 
 
 @dataclass(frozen=True)
@@ -24,11 +30,14 @@ class FirstStep:
         """Return a new workflow after its analysis, and what follows from it. Where something that
         the decision needs is away, the workflow is only requested: it is stored, and analysed when
         that is back. Raises Unavailable where it is to run under a name: that is reserved first."""
-        event = await self._event(new)
-        if event is not None:
-            after, effects = self.workflows.advance(new, event)
-            if after is not new:
-                return after, effects
+        attributes = {vocabulary.WORKFLOW_ID: str(new.workflow_id)}
+        with spanning(_tracer, "decide", attributes) as span:
+            event = await self._event(new)
+            if event is not None:
+                after, effects = self.workflows.advance(new, event)
+                span.set_attribute(vocabulary.STATE, after.state)
+                if after is not new:
+                    return after, effects
         return new, (new.requested,)
 
     async def _event(self, new: Workflow) -> WorkflowEvent | None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from opentelemetry import trace
+from opentelemetry.trace import SpanKind
 from pydantic import JsonValue
 from pydantic_core import to_json
 
@@ -18,7 +19,8 @@ from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry import metrics, vocabulary
+from pml_common.telemetry.instruments import OTHER, Distribution, Sum
 from pml_common.telemetry.spans import spanning
 from pml_gateway.application.calls_under_way import CallsUnderWay, UnderWay
 from pml_gateway.application.run_cache import RunBeingCancelled, RunCache, call_keys
@@ -55,6 +57,8 @@ from pml_gateway.ports import Caller, CallerSide, CallLedger, CallOrigin, KnownT
 
 log = logging.getLogger(__name__)
 _tracer = trace.get_tracer(__name__)
+_duration = Distribution(metrics.TOOL_CALLS)
+_answered = Sum(metrics.CALLS_ANSWERED)
 _GRACE = timedelta(seconds=10)
 """Time after its timeout for which a call may still be storing its outcome."""
 
@@ -109,7 +113,9 @@ class ToolCalls:
         mark = fingerprint(call)
         key = call.scope, call.idempotency_key, mark
         current = self._in_progress.get(key)
-        if current is None:
+        if current is not None:
+            _answered.add(1, "joined")
+        else:
             current = asyncio.create_task(self._make(call, mark, run), name=f"call {call.tool}")
             self._in_progress[key] = current
             current.add_done_callback(lambda task: self._finished(key, task))
@@ -182,6 +188,7 @@ class ToolCalls:
             try:
                 outcome = await self._begin(call, entry, run)
                 if isinstance(outcome, Entry):
+                    _answered.add(1, "made")
                     side = self._callers.of(call.scope, call.workflow_id)
                     origin = _origin(call, run, side)
                     made = await self._call_until_run_ends(call, deadline, under_way, origin)
@@ -309,6 +316,7 @@ class ToolCalls:
         )
         match verdict:
             case Answer(outcome):
+                _answered.add(1, "ledger")
                 return outcome
             case CallAgain(previous) if await self._ledger.take_over(call, entry, previous):
                 return entry
@@ -325,13 +333,16 @@ class ToolCalls:
             vocabulary.WORKFLOW_ID: str(call.workflow_id),
             vocabulary.NODE_ID: call.node_id,
         }
-        with spanning(_tracer, "call tool", attributes) as span:
+        began = asyncio.get_running_loop().time()
+        with spanning(_tracer, "call tool", attributes, kind=SpanKind.CLIENT) as span:
             outcome = await self._call_once(call, deadline, origin)
             if outcome.status == "unknown" and repeatable(self._tools.find(call.tool)):
                 again = await self._call_once(call, deadline, origin)
                 outcome = after_unknown(outcome, again)
             outcome = outcome_of_attempt(call, outcome, self._tools.find(call.tool))
             span.set_attribute(vocabulary.OUTCOME, outcome.status)
+        name = call.tool if self._tools.find(call.tool) else OTHER
+        _duration.record(asyncio.get_running_loop().time() - began, name, outcome.status)
         return outcome
 
     async def _call_once(self, call: CallTool, deadline: float, origin: CallOrigin) -> ToolOutcome:

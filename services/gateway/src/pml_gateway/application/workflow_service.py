@@ -17,6 +17,7 @@ from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.application.run_cache import RunCache
+from pml_gateway.application.workflow_measures import MeasuredStep, measure_ends, measure_step
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
 from pml_gateway.domain.api.responses import execute_response
@@ -80,6 +81,7 @@ class WorkflowService:
         stored = await self.store.accept(workflow, effects, join_at)
         if stored is not None:
             return stored
+        measure_step(None, workflow)
         await self._follow_up(workflow, effects)
         return workflow
 
@@ -88,9 +90,11 @@ class WorkflowService:
     ) -> Workflow | None:
         """Take a step that no message of the bus causes, and return the workflow after it; None
         where there is no such workflow. Raises StorageUnavailable, and what `step` raises."""
-        taken = await self.store.change(scope, workflow_id, step)
+        measured = MeasuredStep(step)
+        taken = await self.store.change(scope, workflow_id, measured)
         if taken is None:
             return None
+        measured.stored()
         await self._follow_up(*taken)
         return taken[0]
 
@@ -102,11 +106,13 @@ class WorkflowService:
     ) -> Sequence[Message]:
         """Take the step that a message causes, and return its effects: the bus publishes them
         before it acknowledges the message. A redelivery changes nothing and returns the same."""
-        taken = await self.store.step_once(cause, consumer, cause.workflow_id, step)
+        measured = MeasuredStep(step)
+        taken = await self.store.step_once(cause, consumer, cause.workflow_id, measured)
         if taken is None:
             log.warning("%s: there is no workflow %s", cause.scope, cause.workflow_id)
             return ()
         if taken.workflow is not None:
+            measured.stored()
             self.runs.put(taken.workflow)
             self.notifier.notify(taken.workflow)
             await self._settle_name(taken.workflow)
@@ -135,13 +141,16 @@ class WorkflowService:
     async def end_calls(self, ended: Sequence[CallEnded]) -> None:
         """Store the workflows of direct calls, with their ends; a repetition changes nothing.
         Raises StorageUnavailable."""
-        for workflow in await self.store.end_calls(ended):
+        workflows = await self.store.end_calls(ended)
+        measure_ends(workflows)
+        for workflow in workflows:
             self.notifier.notify(workflow)
 
     async def end(self, runs: Sequence[RunFinished]) -> None:
         """Store the ends of runs, together; a repetition changes nothing. Raises
         StorageUnavailable."""
         ended = await self.store.end(runs)
+        measure_ends(ended)
         for workflow in ended:
             self.runs.put(workflow)
             self.notifier.notify(workflow)

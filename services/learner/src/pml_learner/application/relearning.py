@@ -16,6 +16,7 @@ from pml_common.contracts import ids
 from pml_common.contracts.learner import LearningUpdated, RebuildLearning, RebuildProgress
 from pml_common.contracts.scope import Scope
 from pml_common.errors import Retryable
+from pml_learner.application.learning_measures import count_rebuilt
 from pml_learner.domain.lesson import ScopedCapability
 from pml_learner.domain.relearning import Learned, Step, folded_away, rebuilt
 from pml_learner.domain.retention import Retention
@@ -46,7 +47,9 @@ async def rebuild_step(
         step = rebuilt(learned, page, rule, limit)
         if step.learned != learned:
             await row.put(step.learned)
-        return step, len(page)
+    if step.is_done:
+        count_rebuilt()
+    return step, len(page)
 
 
 async def publish_rebuilt(

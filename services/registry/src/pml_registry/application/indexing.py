@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pml_common.errors import Retryable
+from pml_common.telemetry import metrics
+from pml_common.telemetry.instruments import Gauge
 from pml_registry.ports.vectors import (
     IndexTurn,
     IndexUnavailable,
@@ -20,6 +22,7 @@ from pml_registry.ports.vectors import (
 )
 
 log = logging.getLogger(__name__)
+_backlog = Gauge(metrics.INDEX_BACKLOG)
 
 _POLL_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 15.0
@@ -49,7 +52,16 @@ class IndexUpkeep:
             except Exception:
                 wait_s = _LONGEST_WAIT_S
                 log.exception("the vector index is updated in %g s", wait_s)
+            await self._measure()
             await sleep(wait_s)
+
+    async def _measure(self) -> None:
+        """Count the changes that wait, if somebody collects metrics."""
+        if _backlog.is_on:
+            try:
+                _backlog.set(await self.work.pending())
+            except Retryable as outage:
+                log.warning("the changes that wait for the vector index are not known: %s", outage)
 
     async def catch_up(self) -> None:
         """Do all that there is to do. Raises StorageUnavailable and IndexUnavailable."""

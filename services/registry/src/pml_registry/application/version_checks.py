@@ -6,7 +6,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from opentelemetry import metrics
 from typing_extensions import override
 
 from pml_common.contracts.analyzer import ExecutionAnalyzed
@@ -16,7 +15,8 @@ from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry import metrics
+from pml_common.telemetry.instruments import Sum
 from pml_registry.domain.listing import StoredCapability
 from pml_registry.domain.signatures import Fault, StoredVersion, explain, version_in
 from pml_registry.domain.versions import Version
@@ -33,7 +33,7 @@ from pml_registry.ports import (
 
 log = logging.getLogger(__name__)
 
-_refused = metrics.get_meter(__name__).create_counter(vocabulary.VERSIONS_REFUSED)
+_refused = Sum(metrics.VERSIONS_REFUSED)
 
 
 @dataclass
@@ -56,7 +56,7 @@ class VersionChecks:
             return None
         why = explain(fault, version)
         log.error(why)
-        _refused.add(1, {vocabulary.FAULT: fault})
+        _refused.add(1, fault)
         return why
 
     def _fault(self, version: StoredVersion) -> Fault | None:

@@ -17,9 +17,10 @@ from pml_common.bus.sockets.folder import SocketFolder
 from pml_common.bus.sockets.frames import INLINE_LIMIT
 from pml_common.bus.sockets.link import Link, LinkLost, NotServed
 from pml_common.bus.sockets.links import Links
-from pml_common.bus.sockets.server import TRANSPORT, SocketQueryServer
+from pml_common.bus.sockets.server import SocketQueryServer
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.telemetry import vocabulary
 
 Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
@@ -91,7 +92,7 @@ class SocketQueries(QueryClient):
         self, link: Link, query_type: QueryType[Q, R], query: Q, timeout: float
     ) -> R:
         with tracing.requesting(query_type) as headers:
-            trace.get_current_span().set_attribute(TRANSPORT, "unix")
+            trace.get_current_span().set_attribute(vocabulary.TRANSPORT, "unix")
             try:
                 async with asyncio.timeout(timeout):
                     asked = await self._receiver.seal_query(

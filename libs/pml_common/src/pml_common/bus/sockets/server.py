@@ -33,13 +33,13 @@ from pml_common.bus.sockets.handshake import Challenge, HandshakeFailed, Hello, 
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.telemetry import vocabulary
 
 log = logging.getLogger(__name__)
 
 Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
 
-TRANSPORT = "network.transport"
 WINDOW = 128
 """Requests of one connection in progress; together with the limit of an inline body this bounds
 the memory that a connection takes."""
@@ -83,7 +83,7 @@ class SocketQueryServer:
         alone."""
 
         async def handle(query: Q) -> R:
-            trace.get_current_span().set_attribute(TRANSPORT, "unix")
+            trace.get_current_span().set_attribute(vocabulary.TRANSPORT, "unix")
             return await handler(query)
 
         async def answer(request: Envelope) -> Envelope:

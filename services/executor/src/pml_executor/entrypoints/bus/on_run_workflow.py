@@ -10,6 +10,7 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
 from pml_executor.application.attempt import Attempt
 from pml_executor.application.run_dependencies import RunDependencies
+from pml_executor.application.run_measures import RunMeasures, measured_run, program_span
 from pml_executor.application.time_limit import TimeIsUp, time_limit
 from pml_executor.domain import events
 from pml_executor.domain.deadline import effective_start
@@ -41,16 +42,23 @@ async def on_run_workflow(
 
     Raises Fenced when another executor has taken the run over and will finish it.
     """
-    store = deps.open_journal(command)
-    try:
-        await _handle(command, deps, store, is_first=command.begins and not redelivered)
-    finally:
-        await store.close()
+    with measured_run(command) as measures:
+        store = deps.open_journal(command)
+        try:
+            is_first = command.begins and not redelivered
+            await _handle(command, deps, store, measures, is_first=is_first)
+        finally:
+            await store.close()
     return ()
 
 
 async def _handle(
-    command: RunWorkflow, deps: RunDependencies, store: JournalStore, *, is_first: bool
+    command: RunWorkflow,
+    deps: RunDependencies,
+    store: JournalStore,
+    measures: RunMeasures,
+    *,
+    is_first: bool,
 ) -> None:
     first = events.run_started(command, deps.now())
     journal = store.begin(first) if is_first else await store.open(first)
@@ -59,7 +67,11 @@ async def _handle(
     resumes = is_parked(journal.marks)
     if resumes:
         await store.resume(ParkMark(command_id=command.command_id, ts=deps.now()))
-    ending = await _ending(command, deps, store, journal, is_first=is_first or resumes)
+    if len(journal.entries) > 1:
+        measures.replayed(len(journal.entries))
+    begins = is_first or resumes
+    ending = await _ending(command, deps, store, journal, measures, is_first=begins)
+    measures.ended(ending)
     now = deps.now()
     if isinstance(ending, Ending):
         store.note(events.run_ended(command, ending, effective_start(journal), now))
@@ -73,6 +85,7 @@ async def _ending(
     deps: RunDependencies,
     store: JournalStore,
     journal: RunJournal,
+    measures: RunMeasures,
     *,
     is_first: bool,
 ) -> Ending | tuple[WantedCall, ...]:
@@ -86,8 +99,12 @@ async def _ending(
 
     async def attempt(*, realm: bool) -> Ending | tuple[WantedCall, ...] | None:
         async with deps.pool.lease(process_owner(command), realm=realm) as sandbox:
-            attempt = Attempt(command, deps, store, journal, sandbox, time, is_first=is_first)
-            return await attempt.run()
+            tried = Attempt(command, deps, store, journal, sandbox, time, is_first=is_first)
+            try:
+                with program_span(command, realm=realm):
+                    return await tried.run()
+            finally:
+                measures.kills += tried.killed
 
     try:
         async with time_limit(time):

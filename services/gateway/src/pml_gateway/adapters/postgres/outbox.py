@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from opentelemetry import metrics
 from typing_extensions import override
 
 from pml_common.storage.pool import Connection, Pool, connection
 from pml_common.storage.queries import load_queries, storable
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry import metrics
+from pml_common.telemetry.instruments import Sum
 from pml_gateway.adapters.postgres.rows import UnreadableRow, message_of
 from pml_gateway.ports import Outbox, Outgoing
 
 log = logging.getLogger(__name__)
-_unreadable = metrics.get_meter(__name__).create_counter(vocabulary.OUTBOX_SET_ASIDE)
+_unreadable = Sum(metrics.OUTBOX_SET_ASIDE)
 
 _SQL = load_queries("pml_gateway")
 

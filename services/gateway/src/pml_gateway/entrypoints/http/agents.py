@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 
 from pml_common.contracts.registry import Discover, DiscoveryPage
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry.spans import note_workflow
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse, Intent
 from pml_gateway.domain.api.request import MAX_OFFSET
 from pml_gateway.domain.api.request import Request as ApiRequest
@@ -17,7 +17,6 @@ from pml_gateway.entrypoints.http.routing import (
     TOO_MANY,
     CallerOf,
     api_router,
-    server_span,
 )
 from pml_gateway.ports import AgentApi, Caller, CallerSide
 
@@ -51,11 +50,10 @@ def execute_routes(agents: AgentApi, caller_of: CallerOf) -> APIRouter:
         Responds when the workflow has ended or waits for approval, or after the time to wait
         (`running`). The workflow continues if the caller disconnects.
         """
-        with server_span(request, "/api/execute") as span:
-            side = CallerSide(is_gone=request.is_disconnected)
-            answer = await agents.execute(caller.scope, caller.principal, body, side)
-            if answer.workflow_id is not None:
-                span.set_attribute(vocabulary.WORKFLOW_ID, str(answer.workflow_id))
+        side = CallerSide(is_gone=request.is_disconnected)
+        answer = await agents.execute(caller.scope, caller.principal, body, side)
+        if answer.workflow_id is not None:
+            note_workflow(answer.workflow_id)
         return Response(answer.to_json(), media_type="application/json")
 
     return router

@@ -37,6 +37,7 @@ from pml_gateway.entrypoints.http.guard import Guard
 from pml_gateway.entrypoints.http.health import health_routes
 from pml_gateway.entrypoints.http.index import index_routes
 from pml_gateway.entrypoints.http.learning import learning_routes
+from pml_gateway.entrypoints.http.measures import Measured
 from pml_gateway.entrypoints.http.principals import principal_routes
 from pml_gateway.entrypoints.http.routing import approver_of, caller_of, caller_or_approver_of
 from pml_gateway.entrypoints.http.servers import server_routes
@@ -155,4 +156,5 @@ def rest_app(
             expose_headers=("Allow", "Retry-After", "WWW-Authenticate", "Mcp-Session-Id"),
         )
     app.add_middleware(Guard, hosts=limits.hosts, max_body_bytes=limits.max_body_bytes)
+    app.add_middleware(Measured)
     return app

@@ -3,9 +3,9 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry.spans import note_workflow
 from pml_gateway.application.decide import Decisions
 from pml_gateway.application.workflow_service import no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
@@ -23,7 +23,6 @@ from pml_gateway.entrypoints.http.routing import (
     ListCursor,
     Offset,
     api_router,
-    server_span,
 )
 from pml_gateway.ports import Caller, WorkflowStore
 
@@ -73,13 +72,11 @@ def approval_routes(
     async def decide(
         workflow_id: UUID,
         body: Decide,
-        request: Request,
         caller: Annotated[Caller, Depends(approver_of)],
     ) -> Response:
         """Decide an approval, once and before it expires."""
-        with server_span(request, "/api/workflows/{workflow_id}/approval") as span:
-            span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
-            answer = await decisions.decide(caller, workflow_id, body)
+        note_workflow(workflow_id)
+        answer = await decisions.decide(caller, workflow_id, body)
         return Response(answer.to_json(), media_type="application/json")
 
     return router

@@ -1,15 +1,12 @@
-"""Parts shared by all routes: callers, error responses, strict JSON bodies, spans."""
+"""Parts shared by all routes: callers, error responses, strict JSON bodies."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
-from opentelemetry import propagate, trace
-from opentelemetry.trace import Span, SpanKind
 from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from typing_extensions import override
@@ -69,8 +66,6 @@ APPROVERS_KEY = HTTPBearer(
     "`pml approvals` uses; agents and tool servers never get it.",
     auto_error=False,
 )
-
-_tracer = trace.get_tracer(__name__)
 
 
 class StrictRequest(Request):
@@ -136,19 +131,6 @@ def caller_or_approver_of(callers: Approvers) -> CallerOf:
         return await (callers.approver if shown else callers.identify)(request.headers)
 
     return identify
-
-
-@contextmanager
-def server_span(request: Request, route: str) -> Generator[Span]:
-    """Start a server span for a request that begins or resumes a workflow; child of the caller's
-    own span if it sent one."""
-    with _tracer.start_as_current_span(
-        f"{request.method} {route}",
-        context=propagate.extract(request.headers),
-        kind=SpanKind.SERVER,
-        attributes={"http.request.method": request.method, "http.route": route},
-    ) as span:
-        yield span
 
 
 def with_optional_key(router: APIRouter) -> APIRouter:

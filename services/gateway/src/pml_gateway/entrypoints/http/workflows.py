@@ -5,9 +5,9 @@ from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
-from pml_common.telemetry import vocabulary
+from pml_common.telemetry.spans import note_workflow
 from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.delete_data import Deletions
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
@@ -27,7 +27,6 @@ from pml_gateway.entrypoints.http.routing import (
     ListCursor,
     Offset,
     api_router,
-    server_span,
 )
 from pml_gateway.ports import Caller, WorkflowStore
 
@@ -98,14 +97,12 @@ def cancel_routes(cancellations: Cancellations, caller_of: CallerOf) -> APIRoute
     async def cancel(
         workflow_id: UUID,
         body: Cancel,
-        request: Request,
         caller: Annotated[Caller, Depends(caller_of)],
     ) -> Response:
         """Cancel a workflow in any state. It fails as `cancelled`, with a message that lists its
         calls and those whose outcome is unknown."""
-        with server_span(request, "/api/workflows/{workflow_id}/cancel") as span:
-            span.set_attribute(vocabulary.WORKFLOW_ID, str(workflow_id))
-            answer = await cancellations.cancel(caller, workflow_id, body)
+        note_workflow(workflow_id)
+        answer = await cancellations.cancel(caller, workflow_id, body)
         return Response(answer.to_json(), media_type="application/json")
 
     return router

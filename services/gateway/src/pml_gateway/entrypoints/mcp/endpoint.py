@@ -28,6 +28,8 @@ from mcp_types import (
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
 )
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind
 from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as HttpScope
@@ -36,6 +38,8 @@ from typing_extensions import override
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.client_sessions import SessionEnded
 from pml_common.errors import Retryable
+from pml_common.telemetry import vocabulary
+from pml_common.telemetry.spans import spanning
 from pml_gateway.application.client_sessions import Sessions
 from pml_gateway.domain.api.errors import Forbidden, InvalidRequest, Unavailable
 from pml_gateway.domain.api.listed_tools import (
@@ -96,6 +100,8 @@ pml_curate_capabilities. Every other tool here, `server_tool`, is also callable 
 program by its id, as `await mcp.call("server:tool", {...})`."""
 
 Context = ServerRequestContext[Any, Any]
+
+_tracer = trace.get_tracer(__name__)
 
 
 class _Server(Server[Any]):
@@ -309,6 +315,12 @@ class McpEndpoint:
             raise MCPError(INTERNAL_ERROR, f"tools cannot be listed now: {error}") from error
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> HandlerResult:
+        headers: Mapping[str, str] = ctx.request.headers if ctx.request is not None else {}
+        attributes = {vocabulary.MCP_METHOD: "tools/call", vocabulary.MCP_TOOL: params.name}
+        with spanning(_tracer, "tools/call", attributes, kind=SpanKind.SERVER, sent=headers):
+            return await self._answer_call(ctx, params)
+
+    async def _answer_call(self, ctx: Context, params: CallToolRequestParams) -> HandlerResult:
         caller, arguments = await self._caller(ctx), params.arguments or {}
 
         inputs, own = self._inputs.of(ctx, caller, params), self._inputs.without(params)

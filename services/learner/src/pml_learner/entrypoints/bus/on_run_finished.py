@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pml_common.bus.port import Handled
 from pml_common.contracts import catalog
 from pml_common.contracts.executor import RunFinished
+from pml_learner.application.learning_measures import measure_learned
 from pml_learner.domain.batch import capabilities_of, lessons_of, messages_of, times_of
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.domain.tool_usage import calls_of
@@ -34,4 +35,6 @@ async def on_runs_finished(
             cause: [*messages, *([used[cause]] if cause in used else [])]
             for cause, messages in messages_of(lessons).items()
         }
-        return Handled(batch.conclude(facts))
+        handled = Handled(batch.conclude(facts))
+    measure_learned(len(runs), new, kept)
+    return handled

@@ -1,8 +1,11 @@
 """Handles `discover`."""
 
 import asyncio
+from time import monotonic
 
 from pml_common.contracts.registry import Discover, DiscoveryPage
+from pml_common.telemetry import metrics
+from pml_common.telemetry.instruments import Distribution
 from pml_registry.application.evidence import Evidence, Held
 from pml_registry.application.searching import Search
 from pml_registry.domain.intents import parts_of
@@ -10,6 +13,8 @@ from pml_registry.domain.offers import offered
 from pml_registry.domain.ranking import NO_EVIDENCE
 from pml_registry.ports import CandidateStore
 from pml_registry.ports.vectors import Embedder, VectorSearch
+
+_duration = Distribution(metrics.DISCOVERIES)
 
 
 async def on_discover(
@@ -23,6 +28,7 @@ async def on_discover(
     scope where that helps; `total` counts the candidates that reach the minimum score and that the
     policy does not deny. Where the embedder or the index is away, candidates are found by words
     alone, and the page is degraded."""
+    began = monotonic()
     search = Search(query, parts_of(query.intent), index, candidates)
     embedded, held = await asyncio.gather(search.embedded(embedder), _used(query, evidence))
     support = NO_EVIDENCE
@@ -34,6 +40,7 @@ async def on_discover(
         ranked = offered(ranked, query.policy, subjects)
     page = ranked[query.offset : query.offset + query.limit]
     hits = await candidates.hits(search.viewer, page)
+    _duration.record(monotonic() - began, str(degraded).lower())
     return DiscoveryPage(hits=tuple(hits), total=len(ranked), degraded=degraded)
 
 

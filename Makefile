@@ -109,6 +109,7 @@ lint: setup types ## house rules: style, types, imports, lengths, schemas, docs,
 	$(RUN) python tools/lint/schemas.py check
 	$(RUN) python tools/docs/analysis.py check
 	$(RUN) python tools/docs/messages.py check
+	$(RUN) python tools/docs/metrics.py check
 	$(RUN) deno fmt --check --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno lint --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno check --config $(RUNTIME)/deno.json $(RUNTIME)
@@ -119,6 +120,11 @@ lint: setup types ## house rules: style, types, imports, lengths, schemas, docs,
 .PHONY: types
 types: setup ## pyright, strict
 	$(RUN) pyright
+
+.PHONY: alerts-check
+alerts-check: ## the alert rules in deploy/telemetry and their tests, with promtool
+	@command -v promtool >/dev/null || { echo 'promtool is missing: install the Debian package prometheus, or https://prometheus.io/download'; exit 1; }
+	cd deploy/telemetry && promtool check rules alerts.yml && promtool test rules alerts_test.yml
 
 .PHONY: k8s-check
 k8s-check: setup ## deploy/k8s against the schemas of Kubernetes and its extensions, and checkov
@@ -151,9 +157,10 @@ schemas: setup k8s-users ## export message schemas and users of NATS; refuses br
 	$(RUN) python tools/lint/schemas.py export
 
 .PHONY: docs
-docs: setup ## generate docs/messages.md and the drawings in docs/analysis.md
+docs: setup ## generate docs/messages.md, the metrics in docs/telemetry.md and the drawings in docs/analysis.md
 	$(RUN) python tools/docs/analysis.py write
 	$(RUN) python tools/docs/messages.py write
+	$(RUN) python tools/docs/metrics.py write
 
 .PHONY: examples
 examples: setup ## validate every example payload against its message

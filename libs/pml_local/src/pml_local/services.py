@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pml_local.environment import FOR_MCP_SERVERS
 from pml_local.errors import PortTakenError
 from pml_local.folder import DataFolder
-from pml_local.ports import LOOPBACK, free_port, listening
+from pml_local.ports import LOOPBACK, free_port, is_free, listening
 from pml_local.process import Command
 
 PROBE_SECONDS = 3.0
 _MOST_MOVES = 4
 GATEWAY = "gateway"
 GATEWAY_PORT = 8080
+_HEALTH_PORT = "PML_HEALTH_PORT"
 STORES = {"registry": True, "analyzer": False, "learner": True, "executor": False}
 """The services besides the gateway, and whether they use Postgres."""
 
@@ -35,7 +36,7 @@ class ServiceSpec:
     name: str
     argv: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    port_variable: str = "PML_HEALTH_PORT"
+    port_variable: str = _HEALTH_PORT
     start_within: float = 60.0
     stop_within: float = 15.0
     stores: bool = False
@@ -47,7 +48,7 @@ class ServiceSpec:
 
 def pml_services() -> tuple[ServiceSpec, ...]:
     """The five services of PML."""
-    gateway_env = {"PML_GATEWAY_HOST": LOOPBACK, "PML_HEALTH_PORT": "0"}
+    gateway_env = {"PML_GATEWAY_HOST": LOOPBACK}
     return (
         *(
             ServiceSpec(name, (sys.executable, "-m", f"pml_{name}"), stores=stores)
@@ -88,6 +89,13 @@ class Service:
         self._env = env
         self._named = named
         self._listener: socket.socket | None = None
+        self._health_port = port if spec.port_variable == _HEALTH_PORT else free_port()
+
+    @property
+    def metrics_url(self) -> str:
+        """The address of its metrics: on its health port, which the gateway has beside its own."""
+        port = self.port if self._spec.port_variable == _HEALTH_PORT else self._health_port
+        return f"http://{LOOPBACK}:{port}/metrics"
 
     def move(self) -> bool:
         """Choose another port; False when it was named explicitly or is already bound."""
@@ -99,7 +107,10 @@ class Service:
     async def prepare(self) -> Command:
         """Build its command, with its port and its inherited socket."""
         spec, listener = self._spec, self._listener
-        env = {**self._env(), **spec.env, spec.port_variable: str(self.port)}
+        if spec.port_variable != _HEALTH_PORT and not is_free(self._health_port):
+            self._health_port = free_port()
+        ports = {_HEALTH_PORT: str(self._health_port), spec.port_variable: str(self.port)}
+        env = {**self._env(), **spec.env, **ports}
         fds: tuple[int, ...] = ()
         if listener is not None and spec.socket_variable is not None:
             fds = (listener.fileno(),)

@@ -25,6 +25,7 @@ from pml_local.events import (
 from pml_local.folder import open_folder
 from pml_local.mcp_servers import mcp_servers
 from pml_local.parts import Part
+from pml_local.services import Service
 from pml_local.state import (
     DownParts,
     PartState,
@@ -64,7 +65,12 @@ class Stack:
     def parts(self) -> dict[str, PartState]:
         """The running parts."""
         return {
-            one.part.name: PartState(pid=process.pid, port=one.part.port, log=process.command.log)
+            one.part.name: PartState(
+                pid=process.pid,
+                port=one.part.port,
+                log=process.command.log,
+                metrics=one.part.metrics_url if isinstance(one.part, Service) else None,
+            )
             for one in (*self._servers, *self._services)
             if (process := one.process) is not None
         }

@@ -18,13 +18,14 @@ CLOCK_SLACK_SECONDS = 1.0
 
 
 class PartState(BaseModel):
-    """One running part."""
+    """One running part; `metrics` is where a service has its metrics, for Prometheus."""
 
     model_config = ConfigDict(frozen=True)
 
     pid: int
     port: int
     log: Path
+    metrics: str | None = None
 
 
 class PartDown(BaseModel):

@@ -135,7 +135,7 @@ async def test_a_service_signs_with_the_same_key_after_a_restart(tmp_path: Path)
     key = _key_of(first)
     assert _key_of(await _environments(tmp_path, StackOptions(tmp_path))) == key
     assert first["gateway"]["PML_GATEWAY_HOST"] == "127.0.0.1"
-    assert first["gateway"]["PML_HEALTH_PORT"] == "0"
+    assert first["gateway"]["PML_HEALTH_PORT"] != first["gateway"]["PML_GATEWAY_PORT"]
 
 
 async def test_the_gateway_keeps_as_many_executions_in_flight_as_the_executor_runs(

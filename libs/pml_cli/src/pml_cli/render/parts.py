@@ -11,9 +11,9 @@ from pml_local.state import PartDown, PartState
 
 def parts_table(parts: Mapping[str, PartState]) -> Table:
     """A table of the running parts."""
-    table = Table("part", "pid", "port", "log", box=None)
+    table = Table("part", "pid", "port", "log", "metrics", box=None)
     for name, part in parts.items():
-        table.add_row(name, str(part.pid), str(part.port), str(part.log))
+        table.add_row(name, str(part.pid), str(part.port), str(part.log), part.metrics or "")
     return table
 
 

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from pml_common.bus import streams
+from pml_common.bus import measures, streams
 from pml_common.bus.batch_delivery import BatchReceiver, batch_of
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import server_errors
@@ -108,6 +108,7 @@ class NatsConsumers:
         return Source(self._client, stream, consumer, store_letter, recover)
 
     async def _start(self, consumer: Consumer[Message] | DeadLetterConsumer, loop: Puller) -> None:
+        measures.expect(consumer.durable)
         with server_errors(self._client, f"consume {consumer.durable}"):
             await streams.ensure_consumer(self._js, consumer)
             await loop.start()

@@ -29,6 +29,13 @@ class _Delivered(Protocol):
 _OUTCOMES = {"Done": "done", "Retry": "retried", "DeadLetter": "dead_letter", "Leave": "left"}
 
 
+def expect(consumer: str) -> None:
+    """Begin the sums of a consumer at 0: its first dead letter is an increase."""
+    for outcome in _OUTCOMES.values():
+        _messages.add(0, consumer, outcome)
+    _redeliveries.add(0, consumer)
+
+
 def count_message(consumer: str, outcome: object, deliveries: int, began: float) -> None:
     """Count a message that was handled alone since `began`, with its disposition."""
     _handling.record(monotonic() - began, consumer)

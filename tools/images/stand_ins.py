@@ -1,8 +1,8 @@
 """Build images that stand in for those of deploy/compose.yml, for machines that reach no registry.
 
 The same programs from packages of Debian and PyPI (deploy/images/stand-ins.Dockerfile), tagged with
-the upstream names and labelled `org.pml.stand-in`. Nothing stands in for programs without a package:
-they are named.
+the upstream names and labelled `org.pml.stand-in`. Programs without a package have no
+stand-in: they are named.
 """
 
 import argparse

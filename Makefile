@@ -170,6 +170,22 @@ compose-logs: setup ## its logs (ARGS="--follow gateway")
 image-pins: setup ## pin the base images by the digests that their registry has now
 	$(RUN) python -m tools.images.pins
 
+.PHONY: release
+release: setup ## packages, manifests, images and checksums of the tagged commit into dist/ (ARGS="--no-images --rehearse")
+	$(RUN) python -m tools.release.build $(ARGS)
+
+.PHONY: release-check
+release-check: setup ## build the last commit's release twice, in different places: the same bytes
+	$(RUN) python -m tools.release.check
+
+.PHONY: version
+version: setup ## set the version of all packages, images and manifests (VERSION=0.2.0); without one check it
+	$(RUN) python -m tools.release.version $(if $(VERSION),set $(VERSION))
+
+.PHONY: changelog
+changelog: setup ## make what is unreleased the section of this version, of today
+	$(RUN) python -m tools.release.changelog cut $$($(RUN) python -c 'from tools.release.version import declared; print(declared())')
+
 .PHONY: format
 format: setup ## rewrite what the formatters would
 	$(RUN) ruff check --fix
@@ -200,4 +216,4 @@ bench: setup ## every benchmark, with its floor beside it
 
 .PHONY: clean
 clean: ## remove what can be made again, and the embedded stack's data
-	rm -rf .venv .cache .pml .pytest_cache .ruff_cache
+	rm -rf .venv .cache .pml .pytest_cache .ruff_cache dist

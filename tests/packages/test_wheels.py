@@ -29,7 +29,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_project_has_a_wheel(wheels: Path) -> None:
-    assert len(PROJECTS) == 10
+    assert len(PROJECTS) == 11
     assert {path.name.split("-")[0] for path in wheels.glob("*.whl")} == {
         package_of(project) for project in PROJECTS
     }

@@ -1,8 +1,8 @@
 """Migrations of the last release: each schema's files with their digests.
 
-`python -m tools.release.migrations write` takes the present ones; `make release` asks for it.
+`python -m tools.release.migrations write` takes the present ones; `make release` asks for that.
 tests/upgrade compares: a released migration never changes, and a new one leaves what the release
-uses (docs/releasing.md).
+uses (docs/operations.md).
 """
 
 import json

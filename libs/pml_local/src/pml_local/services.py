@@ -6,9 +6,10 @@ import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 from pml_local.environment import FOR_MCP_SERVERS
-from pml_local.errors import PortTakenError
+from pml_local.errors import PortTakenError, ProgramMissingError
 from pml_local.folder import DataFolder
 from pml_local.ports import LOOPBACK, free_port, is_free, listening
 from pml_local.process import Command
@@ -47,7 +48,10 @@ class ServiceSpec:
 
 
 def pml_services() -> tuple[ServiceSpec, ...]:
-    """The five services of PML."""
+    """The five services of PML. Raises ProgramMissingError: they are an extra of the command."""
+    for name in (*STORES, GATEWAY):
+        if find_spec(f"pml_{name}") is None:
+            raise ProgramMissingError(f"the service pml_{name}", "pml-stack[local]")
     gateway_env = {"PML_GATEWAY_HOST": LOOPBACK}
     return (
         *(

@@ -19,7 +19,6 @@ from pml_local.supervisor import run_until_stopped
 
 def up(home: Path, port: int | None, mcp_servers: Path | None, *, as_json: bool) -> None:
     """Run the stack until Ctrl-C or SIGTERM. Raises CommandError."""
-    options = StackOptions(home=home, gateway_port=port, mcp_servers=mcp_servers)
     console = Terminal(stderr=True)
 
     def tell(event: Event) -> None:
@@ -29,6 +28,7 @@ def up(home: Path, port: int | None, mcp_servers: Path | None, *, as_json: bool)
             console.print(event_line(event), style="dim", markup=False)
 
     try:
+        options = StackOptions(home=home, gateway_port=port, mcp_servers=mcp_servers)
         asyncio.run(run_until_stopped(options, tell))
     except StackError as error:
         raise CommandError(str(error)) from error

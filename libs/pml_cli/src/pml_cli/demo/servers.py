@@ -118,14 +118,16 @@ def _deno() -> Path:
 
 
 def _uvx() -> tuple[str, ...]:
-    """`uvx` beside the uv that runs this process, else the one on PATH, else that uv's `tool
-    run`."""
+    """`uvx` beside the uv that runs this process, else the one beside this Python or on PATH, else
+    that uv's `tool run`."""
     uv = os.environ.get("UV")
-    beside = Path(uv).with_name("uvx") if uv else None
-    if beside is not None and beside.exists():
-        return (str(beside),)
+    for program in (uv, sys.executable):
+        if program and (beside := Path(program).with_name("uvx")).exists():
+            return (str(beside),)
     if uvx := shutil.which("uvx"):
         return (uvx,)
     if uv := uv or shutil.which("uv"):
         return (uv, "tool", "run")
-    raise DemoFailed("neither uvx nor uv was found: install uv (pip install uv)")
+    raise DemoFailed(
+        "neither uvx nor uv was found: install uv (pip install 'pml-stack[local]' has it)"
+    )

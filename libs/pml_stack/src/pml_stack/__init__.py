@@ -1,0 +1,1 @@
+"""The distribution that brings the command and, with its extras, what the command runs."""

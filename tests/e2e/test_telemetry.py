@@ -1,8 +1,12 @@
-"""One workflow is one OpenTelemetry trace across all five services."""
+"""One workflow is one OpenTelemetry trace across all five services and the sandbox; every service
+has its metrics."""
 
+import httpx2
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from libs.pml_local.tests.support.harness import eventually
+from pml_common.telemetry.metrics import METRICS
 from tests.e2e.collector import Span
 from tests.e2e.harness import StackHarness
 
@@ -19,6 +23,17 @@ EDGES = {
     ("pml-learner", "pml-registry"),
 }
 
+IN_SANDBOX = {("run", "lease sandbox"), ("run", "run program"), ("run program", "call tool")}
+"""Spans of the executor, each inside the one before it."""
+
+MEASURED = {
+    "gateway": {"pml.workflow.duration", "pml.tool.call.duration", "http.server.request.duration"},
+    "analyzer": {"pml.bus.query.duration"},
+    "executor": {"pml.run.duration", "pml.sandbox.processes", "pml.sandbox.lease.duration"},
+    "learner": {"pml.learner.runs", "pml.learner.lag", "pml.db.pool.connections"},
+    "registry": {"pml.bus.messages", "pml.db.pool.limit"},
+}
+
 
 def _edges(spans: list[Span]) -> set[tuple[str, str]]:
     by_id = {span.span_id: span for span in spans}
@@ -26,6 +41,16 @@ def _edges(spans: list[Span]) -> set[tuple[str, str]]:
         (by_id[span.parent_id].service, span.service)
         for span in spans
         if span.parent_id in by_id and by_id[span.parent_id].service != span.service
+    }
+
+
+def _nested(spans: list[Span], service: str) -> set[tuple[str, str]]:
+    """The names of a service's spans, each with that of the span around it."""
+    names = {span.span_id: span.name for span in spans if span.service == service}
+    return {
+        (names[span.parent_id], span.name)
+        for span in spans
+        if span.service == service and span.parent_id in names
     }
 
 
@@ -38,6 +63,7 @@ async def test_one_workflow_is_one_trace_with_all_services_and_the_tool_call(
     def whole_trace() -> list[Span] | None:
         spans = harness.telemetry.of_workflow(str(answer["workflow_id"]))
         whole = _edges(spans) >= EDGES and any(not span.parent_id for span in spans)
+        whole = whole and _nested(spans, "pml-executor") >= IN_SANDBOX
         return spans if whole else None
 
     spans = await eventually(whole_trace, within=60.0)
@@ -45,5 +71,26 @@ async def test_one_workflow_is_one_trace_with_all_services_and_the_tool_call(
     assert {span.service for span in spans} == SERVICES
     calls = [span for span in spans if span.attributes.get("pml.tool.id") == "counting:peek"]
     assert any(call.service == "pml-gateway" for call in calls)
+    assert any(call.service == "pml-executor" for call in calls)
+    run = next(span for span in spans if span.name == "run")
+    assert run.attributes["pml.outcome"] == "success"
+    assert "decide" in {span.name for span in spans if span.service == "pml-gateway"}
     roots = [span for span in spans if not span.parent_id]
-    assert [root.service for root in roots] == ["pml-gateway"]
+    assert [(root.service, root.name) for root in roots] == [("pml-gateway", "POST /api/execute")]
+
+
+async def test_every_service_has_its_metrics(harness: StackHarness) -> None:
+    assert (await harness.execute("return 1;"))["status"] == "success"
+    names = {sample: metric.name for metric in METRICS for sample in metric.samples}
+    async with httpx2.AsyncClient() as client:
+        for service, expected in MEASURED.items():
+            url = harness.stack.parts[service].metrics
+            assert url is not None
+
+            async def found(url: str = url, expected: set[str] = expected) -> set[str] | None:
+                text = (await client.get(url)).text
+                families = text_string_to_metric_families(text)
+                measured = {names[s.name] for f in families for s in f.samples if s.value}
+                return measured if measured >= expected else None
+
+            await eventually(found)

@@ -26,7 +26,9 @@ def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
         text = page.read_text()
         assert text.startswith(f"# {page.stem}\n"), page.name
         looks = text.partition("## Look\n")[2].partition("## Do\n")
-        assert re.search(r"```\w*\n.+?\n```", looks[0], re.DOTALL), f"{page.name} has nothing to run"
+        assert re.search(r"```\w*\n.+?\n```", looks[0], re.DOTALL), (
+            f"{page.name} has nothing to run"
+        )
         assert looks[2].strip().startswith("- "), f"{page.name} has nothing to do"
 
 

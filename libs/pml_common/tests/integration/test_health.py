@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 
 from pml_common.health import fixed_detail, report, serve_health
 from pml_common.http_server import serve_http
+from pml_common.telemetry.setup import metering
 from pml_local.ports import free_port
 
 pytestmark = pytest.mark.integration
@@ -68,6 +69,18 @@ async def test_other_addresses_than_loopback_can_be_served() -> None:
         assert (await client.get(f"http://127.0.0.2:{port}/readyz")).status_code == 200
         with pytest.raises(httpx2.ConnectError):
             await client.get(f"http://127.0.0.1:{port}/readyz")
+
+
+async def test_metrics_are_served_where_they_are_collected() -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/metrics"
+    with metering("tested", None, scraped=True) as scrape:
+        async with serve_health(port, {}, scrape=scrape), httpx2.AsyncClient() as client:
+            answer = await client.get(url)
+            assert answer.status_code == 200
+            assert answer.headers["content-type"].startswith("text/plain; version=")
+    async with serve_health(port, {}), httpx2.AsyncClient() as client:
+        assert (await client.get(url)).status_code == 404
 
 
 async def test_a_taken_port_is_an_error_at_once() -> None:

@@ -6,7 +6,11 @@ from typing import get_args
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics.export import (
+    HistogramDataPoint,
+    InMemoryMetricReader,
+    MetricsData,
+)
 
 from libs.pml_common.tests.support.measured import Measured, measured
 from pml_common.contracts.error import ErrorKind
@@ -21,6 +25,7 @@ from pml_common.telemetry.instruments import (
     measuring,
 )
 from pml_common.telemetry.metric import Metric, counter, gauge, histogram, one_of, updown
+from pml_common.telemetry.readers import with_distributions
 from pml_common.telemetry.setup import metering
 
 ASKED = counter("room.asked", "{question}", "Questions.", one_of("room.kind", "short", "long"))
@@ -31,8 +36,10 @@ TOOK = histogram("room.took", "s", "Time.", one_of("room.kind", "short", "long")
 
 @pytest.fixture(autouse=True)
 def own_instruments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no instruments but those of the test."""
-    monkeypatch.setattr(instruments, "_instruments", [])
+    """Have no instruments but those of the test, and the one that is always there."""
+    made = vars(instruments)["_instruments"]
+    always = [each for each in made if each.metric is metrics.STARTED]
+    monkeypatch.setattr(instruments, "_instruments", always)
 
 
 @pytest.fixture
@@ -127,7 +134,11 @@ def test_without_a_scrape_and_an_endpoint_there_is_nothing_to_read() -> None:
         Sum(ASKED).add(1, "short")
 
 
-@pytest.mark.parametrize("metric", metrics.METRICS, ids=lambda metric: metric.name)
+@pytest.mark.parametrize(
+    "metric",
+    [each for each in metrics.METRICS if each is not metrics.STARTED],
+    ids=lambda metric: metric.name,
+)
 def test_a_declared_metric_is_scraped_under_its_name(metric: Metric, m: Measured) -> None:
     values = ["x" if isinstance(a.values, str) else a.values[0] for a in metric.attributes]
     match metric.kind:
@@ -138,7 +149,7 @@ def test_a_declared_metric_is_scraped_under_its_name(metric: Metric, m: Measured
         case "histogram":
             Distribution(metric).record(1, *values)
     named = {name for name, _, _ in m.samples()}
-    assert named == set(metric.samples)
+    assert named == {*metric.samples, *metrics.STARTED.samples}
     labels = {each.name.replace(".", "_") for each in metric.attributes}
     found = {key for _, has, _ in m.samples() for key in has} - {"le", "service_name"}
     assert found == labels
@@ -159,3 +170,24 @@ def test_outcomes_are_those_of_the_contracts() -> None:
     assert set(metrics.ERROR_KINDS) == set(get_args(ErrorKind))
     statuses = ToolOutcome.model_fields["status"].annotation
     assert set(metrics.CALL_STATUS) == set(get_args(statuses))
+
+
+def test_an_exporter_gets_the_distributions_with_the_sums() -> None:
+    exported = InMemoryMetricReader()
+    with measuring(MeterProvider([exported], shutdown_on_exit=False)):
+        took = Distribution(TOOK)
+        for seconds in (0.5, 2, 9):
+            took.record(seconds, "long")
+        collected = exported.get_metrics_data()
+        assert collected is not None
+        merged = with_distributions(collected)
+        assert with_distributions(MetricsData([])) == MetricsData([])
+    (scoped,) = merged.resource_metrics[0].scope_metrics
+    found = {each.name: each for each in scoped.metrics}
+    assert set(found) == {"pml.process.started", "room.took"}
+    (point,) = found["room.took"].data.data_points
+    assert isinstance(point, HistogramDataPoint)
+    assert (point.count, point.sum, point.min, point.max) == (3, 11.5, 0.5, 9)
+    assert list(point.bucket_counts) == [1, 1, 1]
+    assert point.attributes == {"room.kind": "long"}
+    assert 0 < point.start_time_unix_nano <= point.time_unix_nano

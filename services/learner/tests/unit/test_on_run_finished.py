@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from typing import TypeGuard
 from uuid import uuid4
 
+from libs.pml_common.tests.support.measured import measured
 from pml_common.contracts import ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces
+from pml_common.telemetry import metrics
 from pml_learner.adapters.memory_traces import MemoryTraceStore
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
@@ -38,6 +40,17 @@ async def test_a_redelivered_run_publishes_the_same_and_learns_nothing() -> None
     assert await on_run_finished(run, traces, TdRule()) == messages
     page = await on_list_traces(ListTraces(scope=SCOPE), traces)
     assert page.total == 2
+
+
+async def test_what_is_learned_and_how_late_is_measured() -> None:
+    traces, run = MemoryTraceStore(), finished_run()
+    with measured() as m:
+        await on_runs_finished([run, finished_run()], traces, TdRule())
+        await on_run_finished(run, traces, TdRule())
+        counted = metrics.LEARNED.samples[0]
+        assert m.value(counted, pml_outcome="learned") == 2
+        assert m.value(counted, pml_outcome="repeated") == 1
+        assert m.value(f"{metrics.LEARNER_LAG.prometheus_name}_count") == 1
 
 
 async def test_a_dry_runs_trace_is_stored_and_nothing_is_learned() -> None:

@@ -1,17 +1,21 @@
 """Instruments of the declared metrics.
 
-Without an exporter a measurement is one comparison. Sums are kept in dictionaries and read when an
-exporter collects; only distributions go through the SDK at each measurement.
+Without an exporter a measurement is one comparison. Measurements are kept in dictionaries and read
+when an exporter collects.
 """
 
+import math
+import time
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Protocol
 
-from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
 
+from pml_common.telemetry import metrics
 from pml_common.telemetry.metric import Kind, Metric
 
 MOST_SERIES = 1000
@@ -40,6 +44,11 @@ def instruments() -> Iterable[Metric]:
     return [each.metric for each in _instruments]
 
 
+def distributions() -> "Iterable[Distribution]":
+    """Return the instruments of histograms, which an exporter reads by itself."""
+    return [each for each in _instruments if isinstance(each, Distribution)]
+
+
 @contextmanager
 def measuring(provider: MeterProvider) -> Generator[None]:
     """Record measurements with a provider until the context exits. Raises RuntimeError if another
@@ -50,6 +59,7 @@ def measuring(provider: MeterProvider) -> Generator[None]:
     _meter = provider.get_meter("pml")
     for each in _instruments:
         each.start(_meter)
+    _started.set(time.time())  # something is always there: else the SDK tells exporters nothing
     try:
         yield
     finally:
@@ -157,42 +167,57 @@ class Gauge:
         return _observations(self._names, found)
 
 
+@dataclass
+class Counted:
+    """The values of one combination of attributes: how many are in each bucket, and their sum."""
+
+    counts: list[int]
+    total: float = 0.0
+    least: float = math.inf
+    most: float = -math.inf
+
+
 class Distribution:
-    """The instrument of a histogram."""
+    """The instrument of a histogram; `since` it records, in Unix nanoseconds."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
+        self.since = 0
         self._names = tuple(each.name for each in metric.attributes)
-        self._attributes: dict[Values, dict[str, str]] = {}
-        self._histogram: metrics.Histogram | None = None
+        self._counted: dict[Values, Counted] = {}
+        self._is_on = False
         _made(self, metric, "histogram")
 
     def record(self, value: float, *values: str) -> None:
         """Add a value, under the values of the metric's attributes."""
-        if self._histogram is not None:
-            known = self._attributes.get(values)
-            if known is None:
-                known = self._known(values)
-            self._histogram.record(value, known)
+        if not self._is_on:
+            return
+        counted = self._counted.get(values) or self._new(values)
+        counted.counts[bisect_left(self.metric.buckets, value)] += 1
+        counted.total += value
+        counted.least = min(counted.least, value)
+        counted.most = max(counted.most, value)
+
+    def counted(self) -> Iterable[tuple[dict[str, str], Counted]]:
+        """Return the present counts, each with its attributes."""
+        return [
+            (_attributes(self._names, values), replace(each, counts=each.counts.copy()))
+            for values, each in self._counted.copy().items()
+        ]
 
     def start(self, meter: Meter) -> None:
-        """Record measurements with a meter."""
-        metric = self.metric
-        self._histogram = meter.create_histogram(
-            metric.name,
-            metric.unit,
-            metric.description,
-            explicit_bucket_boundaries_advisory=metric.buckets,
-        )
+        """Record measurements; they are exported with those of the meter."""
+        self._is_on = True
+        self.since = time.time_ns()
 
     def stop(self) -> None:
         """Record nothing more."""
-        self._histogram = None
-        self._attributes.clear()
+        self._is_on = False
+        self._counted.clear()
 
-    def _known(self, values: Values) -> dict[str, str]:
-        key = _bounded(values, self._attributes)
-        return self._attributes.setdefault(key, _attributes(self._names, key))
+    def _new(self, values: Values) -> Counted:
+        key = _bounded(values, self._counted)
+        return self._counted.setdefault(key, Counted([0] * (len(self.metric.buckets) + 1)))
 
 
 def _bounded(values: Values, known: Mapping[Values, object]) -> Values:
@@ -205,3 +230,6 @@ def _attributes(names: Values, values: Values) -> dict[str, str]:
 
 def _observations(names: Values, found: Mapping[Values, float]) -> Iterable[Observation]:
     return [Observation(value, _attributes(names, values)) for values, value in found.items()]
+
+
+_started = Gauge(metrics.STARTED)

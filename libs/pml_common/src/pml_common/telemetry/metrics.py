@@ -30,6 +30,11 @@ _POOL = configured(vocabulary.POOL, "schemas of the service's pools")
 _SCOPE = configured(vocabulary.SCOPE, "scopes of callers, 1,000 at most")
 _TOOL = configured(vocabulary.TOOL, "tools that configured servers list, 1,000 at most")
 
+# Every process
+STARTED: Final = gauge(
+    "pml.process.started", "s", "Unix time at which the process began to record measurements."
+)
+
 # HTTP, in the gateway
 HTTP_DURATION: Final = histogram(
     "http.server.request.duration",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from opentelemetry import trace
-from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider
+from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -58,14 +58,15 @@ def metering(service: str, endpoint: str | None, *, scraped: bool) -> Generator[
     if endpoint is not None:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
-        readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
+        from pml_common.telemetry.readers import DistributionExporter
+
+        readers.append(PeriodicExportingMetricReader(DistributionExporter(OTLPMetricExporter())))
     if scraped:
         reader, scrape = _prometheus()
         readers.append(reader)
     provider = MeterProvider(
         readers,
         resource=_resource(service),
-        exemplar_filter=AlwaysOffExemplarFilter(),  # they would take half of a measurement's time
         shutdown_on_exit=False,
     )
     with measuring(provider):
@@ -77,11 +78,12 @@ def metering(service: str, endpoint: str | None, *, scraped: bool) -> Generator[
 
 def _prometheus() -> tuple[MetricReader, Scrape]:
     """Build a reader with a registry of its own; imported where it is used, for its memory."""
-    from opentelemetry.exporter.prometheus import PrometheusMetricReader
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+    from pml_common.telemetry.readers import ScrapedReader
+
     registry = CollectorRegistry()
-    reader = PrometheusMetricReader(
+    reader = ScrapedReader(
         disable_target_info=True,
         scope_info_enabled=False,
         resource_attribute_filter=lambda name: name == _SERVICE,

@@ -62,10 +62,12 @@ def _measure_decision(was: Approval, after: Workflow, *, ended: bool) -> None:
     decision = now.outcome if same and now is not None else None
     if decision is None and not ended:
         return
+    cancelled = ended and after.error is not None and after.error.kind == "cancelled"
+    told_as = "withdrawn" if decision is None or cancelled else decision
     until = (now.decided_at if same and now is not None else None) or after.finished_at
     waited_s = 0.0 if until is None else _seconds(was.requested_at, until)
-    _approvals.record(waited_s, decision or "withdrawn")
-    told = {vocabulary.DECISION: decision or "withdrawn", vocabulary.WAITED_S: waited_s}
+    _approvals.record(waited_s, told_as)
+    told = {vocabulary.DECISION: told_as, vocabulary.WAITED_S: waited_s}
     _tell("approval.decided", after, told)
 
 

@@ -1,0 +1,80 @@
+"""What the executor measures of runs."""
+
+import asyncio
+from collections.abc import Generator
+
+import pytest
+from pydantic import JsonValue
+
+from libs.pml_common.tests.support.measured import Measured, measured
+from pml_common.bus.memory import MemoryBus
+from pml_common.contracts.tool import JsonObject
+from pml_common.telemetry import metrics
+from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
+from pml_executor.adapters.memory_tools import MemoryTools, answering
+from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.harness import finish, make_dependencies
+
+RUNS = f"{metrics.RUNS.prometheus_name}_count"
+KILLS = metrics.SANDBOX_KILLS.samples[0]
+REPLAYS = metrics.REPLAYS.samples[0]
+
+
+@pytest.fixture
+def m() -> Generator[Measured]:
+    with measured() as one:
+        yield one
+
+
+async def read_once(api: ProgramApi, args: JsonObject) -> JsonValue:
+    return await api.call("n1", "fs:read", {"path": "/x"})
+
+
+async def hang(api: ProgramApi, args: JsonObject) -> JsonValue:
+    await asyncio.Event().wait()
+    return None
+
+
+async def test_a_run_is_measured_with_its_outcome_and_a_finished_one_is_not_killed(
+    m: Measured,
+) -> None:
+    tools = MemoryTools({"fs:read": answering("hello")})
+    deps = make_dependencies(MemoryBus(), MemoryPool({"read": read_once}), tools)
+    command = make_command("read")
+    await finish(command, deps)
+    assert m.value(RUNS, pml_outcome="success") == 1
+    assert m.value(KILLS) == m.value(REPLAYS) == 0
+    await on_run_workflow(command, deps, redelivered=True)
+    assert m.value(RUNS) == 1  # it has ended: there was nothing to run
+
+
+async def test_a_run_out_of_time_is_killed_with_that_reason(m: Measured) -> None:
+    deps = make_dependencies(MemoryBus(), MemoryPool({"hang": hang}), MemoryTools())
+    fact = await finish(make_command("hang", timeout_s=0.05), deps)
+    assert fact.error is not None
+    assert m.value(RUNS, pml_outcome="timeout") == 1
+    assert m.value(KILLS, pml_reason="timeout") == 1
+
+
+async def test_a_takeover_is_a_replay(m: Measured) -> None:
+    bus, asked = MemoryBus(), asyncio.Event()
+
+    async def read_and_hang(api: ProgramApi, args: JsonObject) -> JsonValue:
+        await api.call("n1", "fs:read", {"path": "/x"})
+        asked.set()
+        return await hang(api, args)
+
+    command = make_command("program")
+    tools = MemoryTools({"fs:read": answering("hello")})
+    deps = make_dependencies(bus, MemoryPool({"program": read_and_hang}), tools)
+    first = asyncio.create_task(on_run_workflow(command, deps, redelivered=False))
+    await asked.wait()
+    first.cancel()
+    await asyncio.wait([first])
+    assert m.value(RUNS, pml_outcome="stopped") == 1
+    assert m.value(KILLS, pml_reason="stopped") == 1
+    again = make_dependencies(bus, MemoryPool({"program": read_once}), tools)
+    await on_run_workflow(command, again, redelivered=True)
+    assert m.value(REPLAYS) == 1
+    assert m.value(RUNS, pml_outcome="success") == 1

@@ -1,4 +1,4 @@
-"""Readers that export our distributions with what the SDK has collected.
+"""Export of our distributions with what the SDK has collected.
 
 The SDK's histograms take longer for a measurement than everything else here together, and
 OpenTelemetry has none that are read at the collection; ours are cumulative.
@@ -7,7 +7,6 @@ OpenTelemetry has none that are read at the collection; ours are cumulative.
 import time
 from dataclasses import replace
 
-from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
     Histogram,
@@ -22,16 +21,6 @@ from typing_extensions import override
 from pml_common.telemetry.instruments import Distribution, distributions
 
 
-class ScrapedReader(PrometheusMetricReader):
-    """Reads for whoever scrapes."""
-
-    @override
-    def _receive_metrics(
-        self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: object
-    ) -> None:
-        super()._receive_metrics(with_distributions(metrics_data), timeout_millis, **kwargs)
-
-
 class DistributionExporter(MetricExporter):
     """Passes on to another exporter."""
 
@@ -44,7 +33,8 @@ class DistributionExporter(MetricExporter):
         self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: object
     ) -> MetricExportResult:
         """Export with the distributions."""
-        return self._exporter.export(with_distributions(metrics_data), timeout_millis, **kwargs)
+        export = self._exporter.export  # pyright: ignore[reportUnknownMemberType] # bare **kwargs
+        return export(with_distributions(metrics_data), timeout_millis, **kwargs)
 
     @override
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
@@ -54,7 +44,8 @@ class DistributionExporter(MetricExporter):
     @override
     def shutdown(self, timeout_millis: float = 30_000, **kwargs: object) -> None:
         """Shut the other exporter down."""
-        self._exporter.shutdown(timeout_millis, **kwargs)
+        shutdown = self._exporter.shutdown  # pyright: ignore[reportUnknownMemberType] # the same
+        shutdown(timeout_millis, **kwargs)
 
 
 def with_distributions(collected: MetricsData) -> MetricsData:

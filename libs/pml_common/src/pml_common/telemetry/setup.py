@@ -5,9 +5,11 @@ standard `OTEL_*` variables), metrics also to whoever scrapes the health server;
 are not recorded and cost next to nothing.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
@@ -18,6 +20,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from pml_common.telemetry.instruments import measuring
 from pml_common.telemetry.spans import record_spans
+
+if TYPE_CHECKING:
+    from pml_common.telemetry.prometheus import PrometheusText
 
 _SERVICE = "service.name"
 
@@ -30,8 +35,22 @@ class Scraped:
     media_type: str
 
 
-Scrape = Callable[[], Scraped]
-"""Collects the metrics of this process."""
+class Scrape:
+    """Collects the metrics of this process, from any thread, one scrape at a time."""
+
+    def __init__(self, provider: MeterProvider) -> None:
+        self._provider = provider
+        self._lock = Lock()
+        self._text: PrometheusText | None = None
+
+    def __call__(self) -> Scraped:
+        """Return the present values. What was measured before the first scrape is in them."""
+        from pml_common.telemetry.prometheus import MEDIA_TYPE, PrometheusText
+
+        with self._lock:
+            if self._text is None:
+                self._text = PrometheusText(self._provider)
+            return Scraped(self._text.collect(), MEDIA_TYPE)
 
 
 def set_up_tracing(service: str, endpoint: str | None) -> TracerProvider | None:
@@ -54,42 +73,19 @@ def metering(service: str, endpoint: str | None, *, scraped: bool) -> Generator[
     if endpoint is None and not scraped:
         yield None
         return
-    readers, scrape = list[MetricReader](), None
+    readers = list[MetricReader]()
     if endpoint is not None:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
         from pml_common.telemetry.readers import DistributionExporter
 
         readers.append(PeriodicExportingMetricReader(DistributionExporter(OTLPMetricExporter())))
-    if scraped:
-        reader, scrape = _prometheus()
-        readers.append(reader)
-    provider = MeterProvider(
-        readers,
-        resource=_resource(service),
-        shutdown_on_exit=False,
-    )
+    provider = MeterProvider(readers, resource=_resource(service), shutdown_on_exit=False)
     with measuring(provider):
         try:
-            yield scrape
+            yield Scrape(provider) if scraped else None
         finally:
             provider.shutdown()  # exports once more, while there is something to read
-
-
-def _prometheus() -> tuple[MetricReader, Scrape]:
-    """Build a reader with a registry of its own; imported where it is used, for its memory."""
-    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-
-    from pml_common.telemetry.readers import ScrapedReader
-
-    registry = CollectorRegistry()
-    reader = ScrapedReader(
-        disable_target_info=True,
-        scope_info_enabled=False,
-        resource_attribute_filter=lambda name: name == _SERVICE,
-        registry=registry,
-    )
-    return reader, lambda: Scraped(generate_latest(registry), CONTENT_TYPE_LATEST)
 
 
 def _resource(service: str) -> Resource:

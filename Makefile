@@ -158,6 +158,10 @@ compose-demo: setup ## the main job on it, through its proxy, over REST and MCP;
 compose-kills: setup ## kill gateways and executors of it under load (ARGS="--rounds 3 --callers 4")
 	$(RUN) python -m tools.compose.kills $(ARGS)
 
+.PHONY: compose-soak
+compose-soak: setup ## 5 workflows a second on it for 10 minutes: latency, memory (ARGS="--minutes 1")
+	$(RUN) python -m tools.compose.soak $(ARGS)
+
 .PHONY: compose-down
 compose-down: setup ## stop it (ARGS=--volumes: and remove its data)
 	$(RUN) python -m tools.compose.down $(ARGS)

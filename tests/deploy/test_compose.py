@@ -175,6 +175,15 @@ def test_secrets_are_made_and_given_to_those_that_need_them(tmp_path: Path) -> N
     assert (tmp_path / "secrets/made").stat().st_mode & 0o077 == 0
 
 
+@each
+def test_mounted_files_are_there_and_cannot_be_written(name: str, service: Service) -> None:
+    mounts = [one for one in service.get("volumes", ()) if one.startswith(".")]
+    for mount in mounts:
+        file, _, how = mount.split(":")
+        assert how == "ro"
+        assert "profiles" in service or (BASE.parent / file).exists(), file
+
+
 def test_the_roles_of_postgres_are_those_of_kubernetes() -> None:
     cluster = yaml.safe_load((ROOT / "deploy/k8s/components/postgres/cluster.yaml").read_text())
     text = (ROOT / "deploy/compose/postgres/10-roles.sql").read_text()

@@ -29,23 +29,26 @@ def main() -> int:
     """Start what the arguments ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--demo", action="store_true", help="with the demo's tool server")
+    parser.add_argument("--within", type=float, default=HEALTHY_WITHIN_S, metavar="SECONDS")
     given, options = parser.parse_known_args()
     try:
-        up(demo=given.demo, options=options)
+        up(demo=given.demo, options=options, within_s=given.within)
     except ComposeFailed as error:
         print(f"compose-up failed: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def up(*, demo: bool = False, options: Sequence[str] = ()) -> Project:
+def up(
+    *, demo: bool = False, options: Sequence[str] = (), within_s: float = HEALTHY_WITHIN_S
+) -> Project:
     """Make secrets, start, wait and print addresses; `options` are of `docker compose up`.
     Raises ComposeFailed."""
     print(f"{len(make_secrets())} secrets in {FOLDER}")
     project = project_of(demo=demo)
     if project.show("up", "--detach", "--remove-orphans", "--quiet-pull", *options) != 0:
         raise ComposeFailed(f"it did not start.\n{_reasons(project)}")
-    wait_until_well(project)
+    wait_until_well(project, within_s)
     print(f"REST, MCP   {project.address('proxy', 8080)} (/mcp)")
     print(f"traces      {project.address('proxy', 16686)}")
     print(f"approvals   --key-file {approver_key()}")

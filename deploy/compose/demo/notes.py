@@ -1,6 +1,6 @@
 """The demo's tool server: notes in one folder, over MCP (Streamable HTTP).
 
-`python notes.py FOLDER`, at port 8000. What changes a note is on disk before the call is answered.
+`python notes.py FOLDER`, at port 8000. A change is stored before its call is answered.
 `append_line` called twice leaves two lines, so a note shows how often it was called.
 """
 
@@ -65,7 +65,6 @@ def _store(name: str, text: str, how: int) -> None:
     file = os.open(FOLDER / f"{name}.md", os.O_WRONLY | os.O_CREAT | how, 0o644)
     try:
         os.write(file, text.encode())
-        os.fsync(file)
     finally:
         os.close(file)
 

@@ -7,13 +7,16 @@ import pytest
 from pydantic import JsonValue
 
 from libs.pml_common.tests.support.measured import Measured, measured
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.tool import JsonObject
 from pml_common.telemetry import metrics
 from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
 from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
+from pml_executor.ports import SandboxUnavailable
 from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.fakes import ACME, Factory, pool_of
 from services.executor.tests.support.harness import finish, make_dependencies
 
 RUNS = f"{metrics.RUNS.prometheus_name}_count"
@@ -78,3 +81,19 @@ async def test_a_takeover_is_a_replay(m: Measured) -> None:
     await on_run_workflow(command, again, redelivered=True)
     assert m.value(REPLAYS) == 1
     assert m.value(RUNS, pml_outcome="success") == 1
+
+
+async def test_processes_are_counted_by_state_and_leases_by_outcome(m: Measured) -> None:
+    factory, processes = Factory(), metrics.SANDBOXES.samples[0]
+    leases = f"{metrics.SANDBOX_LEASE.prometheus_name}_count"
+    async with pool_of(factory, spares=1, max_processes=2, lease_timeout_s=0.05) as pool:
+        await eventually(lambda: m.value(processes, pml_state="spare") == 1)
+        assert m.value(metrics.SANDBOX_LIMIT.samples[0]) == 2
+        async with pool.lease(ACME), pool.lease(ACME):
+            assert m.value(processes, pml_state="busy") == 2
+            with pytest.raises(SandboxUnavailable):
+                async with pool.lease(ACME):
+                    raise AssertionError("leased")
+        assert m.value(leases, pml_outcome="leased") == 2
+        assert m.value(leases, pml_outcome="unavailable") == 1
+    assert m.value(processes) == m.value(metrics.SANDBOX_LIMIT.samples[0]) == 0

@@ -3,11 +3,17 @@
 import asyncio
 from collections.abc import Generator
 
+import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from libs.pml_common.tests.support.measured import Measured, measured
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.telemetry import metrics
+from pml_gateway.entrypoints.http.measures import Measured as Measuring
 from services.gateway.tests.support.harness import world
 
 REQUESTS = f"{metrics.HTTP_DURATION.prometheus_name}_count"
@@ -34,6 +40,24 @@ async def test_requests_are_measured_by_route_and_never_by_path(m: Measured) -> 
     assert m.value(REQUESTS, http_request_method="_OTHER", http_response_status_code="405") == 1
     routes = {has["http_route"] for name, has, _ in m.samples() if name == REQUESTS}
     assert not any(asked["workflow_id"] in route for route in routes)
+
+
+async def test_a_mounted_route_has_its_path_and_a_failed_request_a_status(m: Measured) -> None:
+    class Endpoint:
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["method"] == "DELETE":
+                raise LookupError("a bug")
+            await Response("fine")(scope, receive, send)
+
+    app = Measuring(Starlette(routes=[Route("/mcp", endpoint=Endpoint())]))
+    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        await client.post("/mcp")
+        await client.post("/mcp/more")
+        await client.delete("/mcp")
+    assert m.value(REQUESTS, http_route="/mcp", http_response_status_code="200") == 1
+    assert m.value(REQUESTS, http_route="/mcp", http_response_status_code="500") == 1
+    assert m.value(REQUESTS, http_route="other", http_response_status_code="404") == 1
 
 
 async def test_the_end_of_a_workflow_is_measured_with_its_outcome(m: Measured) -> None:

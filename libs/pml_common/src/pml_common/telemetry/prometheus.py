@@ -17,8 +17,9 @@ class _Reader(PrometheusMetricReader):
     def _receive_metrics(
         self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: object
     ) -> None:
-        receive = super()._receive_metrics  # pyright: ignore[reportUnknownMemberType] # bare **kwargs
-        receive(with_distributions(metrics_data), timeout_millis, **kwargs)
+        super()._receive_metrics(  # pyright: ignore[reportUnknownMemberType] # bare **kwargs
+            with_distributions(metrics_data), timeout_millis, **kwargs
+        )
 
 
 class PrometheusText:

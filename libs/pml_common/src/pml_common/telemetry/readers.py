@@ -33,8 +33,9 @@ class DistributionExporter(MetricExporter):
         self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: object
     ) -> MetricExportResult:
         """Export with the distributions."""
-        export = self._exporter.export  # pyright: ignore[reportUnknownMemberType] # bare **kwargs
-        return export(with_distributions(metrics_data), timeout_millis, **kwargs)
+        return self._exporter.export(  # pyright: ignore[reportUnknownMemberType] # bare **kwargs
+            with_distributions(metrics_data), timeout_millis, **kwargs
+        )
 
     @override
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
@@ -44,8 +45,7 @@ class DistributionExporter(MetricExporter):
     @override
     def shutdown(self, timeout_millis: float = 30_000, **kwargs: object) -> None:
         """Shut the other exporter down."""
-        shutdown = self._exporter.shutdown  # pyright: ignore[reportUnknownMemberType] # the same
-        shutdown(timeout_millis, **kwargs)
+        self._exporter.shutdown(timeout_millis, **kwargs)  # pyright: ignore[reportUnknownMemberType]
 
 
 def with_distributions(collected: MetricsData) -> MetricsData:

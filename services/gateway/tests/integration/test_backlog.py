@@ -1,0 +1,51 @@
+"""What waits in Postgres, as metrics; and connections of the pool."""
+
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+
+import pytest
+
+from libs.pml_common.tests.support.measured import measured
+from pml_common.storage.pool import Pool, connection
+from pml_common.storage.schema import open_schema
+from pml_common.telemetry import metrics
+from pml_gateway.adapters.postgres.backlog import measure_backlog
+from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
+from services.gateway.tests.support.builders import workflow
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+async def pool(postgres_dsn: str) -> AsyncGenerator[Pool]:
+    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as opened:
+        yield opened
+
+
+async def test_messages_and_approvals_that_wait_are_counted_while_somebody_collects(
+    pool: Pool,
+) -> None:
+    await measure_backlog(pool)  # nobody does: it counts nothing
+    store, new = PostgresWorkflowStore(pool, head_start=timedelta(0)), workflow()
+    with measured() as m:
+        await measure_backlog(pool)
+        outbox, approvals = metrics.OUTBOX_BACKLOG.samples[0], metrics.APPROVALS_WAITING.samples[0]
+        before = m.value(outbox), m.value(approvals)
+        await store.accept(new, (new.requested,))
+        async with connection(pool) as session:
+            await session.execute(
+                "UPDATE workflow SET state = 'awaiting_approval' WHERE workflow_id = $1",
+                new.workflow_id,
+            )
+        await measure_backlog(pool)
+        assert (m.value(outbox), m.value(approvals)) == (before[0] + 1, before[1] + 1)
+
+
+async def test_connections_are_counted_while_they_are_used(pool: Pool) -> None:
+    connections = metrics.POOL_CONNECTIONS.samples[0]
+    with measured() as m:
+        async with connection(pool), connection(pool):
+            assert m.value(connections, pml_pool="gateway", pml_state="used") >= 2
+        assert m.value(metrics.POOL_LIMIT.samples[0], pml_pool="gateway") == 8
+        assert m.value(metrics.POOL_WAITING.samples[0]) == 0
+        assert m.value(metrics.POOL_WAITED.samples[0]) > 0

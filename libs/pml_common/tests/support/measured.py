@@ -1,4 +1,4 @@
-"""What a process has measured, as a scrape shows it."""
+"""Measurements of this process, as a scrape shows them."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager

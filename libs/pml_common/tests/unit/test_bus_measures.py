@@ -1,4 +1,4 @@
-"""What the bus measures of deliveries and queries."""
+"""Measurements of deliveries and queries on the bus."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace

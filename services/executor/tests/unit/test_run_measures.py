@@ -1,4 +1,4 @@
-"""What the executor measures of runs."""
+"""Measurements of runs, their replays and their sandboxes."""
 
 import asyncio
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""What waits in Postgres, as metrics; and connections of the pool."""
+"""Measurements of the rows that wait in Postgres, and of the pool."""
 
 from collections.abc import AsyncGenerator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What the gateway measures of requests, workflows, approvals and calls."""
+"""Measurements of requests, workflows and approvals in the gateway."""
 
 import asyncio
 from collections.abc import Generator

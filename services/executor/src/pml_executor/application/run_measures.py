@@ -22,7 +22,7 @@ _kills = Sum(metrics.SANDBOX_KILLS)
 
 
 class RunMeasures:
-    """What is known of an attempt: its outcome, once there is one, and the sandboxes that were
+    """Facts of one attempt: its outcome, once there is one, and the number of sandboxes that were
     killed because their programs did not end by themselves."""
 
     def __init__(self, span: Span) -> None:

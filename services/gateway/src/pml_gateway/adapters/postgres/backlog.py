@@ -1,4 +1,4 @@
-"""What waits in Postgres, as measurements."""
+"""Approvals and messages that wait in Postgres, as measurements."""
 
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries

@@ -1,4 +1,4 @@
-"""Measurement of what the gateway has: executions in flight, MCP servers, and what waits."""
+"""Measurements of executions in flight, MCP servers, and the rows that wait."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

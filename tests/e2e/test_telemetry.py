@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.telemetry.metrics import METRICS
+from tests.e2e.agents import agent, answer_of
 from tests.e2e.collector import Span
 from tests.e2e.harness import StackHarness
 
@@ -77,6 +78,28 @@ async def test_one_workflow_is_one_trace_with_all_services_and_the_tool_call(
     assert "decide" in {span.name for span in spans if span.service == "pml-gateway"}
     roots = [span for span in spans if not span.parent_id]
     assert [(root.service, root.name) for root in roots] == [("pml-gateway", "POST /api/execute")]
+
+
+async def test_a_call_over_mcp_is_one_trace_from_the_clients_request_to_the_tool(
+    harness: StackHarness,
+) -> None:
+    async with agent(harness) as client:
+        answer = answer_of(
+            await client.call_tool(
+                "pml_execute", {"code": 'return await mcp.counting.peek({ path: "/mcp" });'}
+            )
+        )
+    assert answer["status"] == "success", answer
+
+    def traced() -> list[Span] | None:
+        spans = harness.telemetry.of_workflow(str(answer["workflowId"]))
+        names = {span.name for span in spans}
+        return spans if {"tools/call", "execute", "call tool"} <= names else None
+
+    spans = await eventually(traced)
+    (request,) = [span for span in spans if span.name == "tools/call"]
+    assert request.attributes["gen_ai.tool.name"] == "pml_execute"
+    assert len({span.trace_id for span in spans}) == 1
 
 
 async def test_every_service_has_its_metrics(harness: StackHarness) -> None:

@@ -4,6 +4,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic, sleep
 
 from tools.compose.project import (
@@ -15,6 +16,7 @@ from tools.compose.project import (
     Project,
     engine_here,
 )
+from tools.compose.rolling import replace_changed
 from tools.compose.secrets import FOLDER, approver_key, make_secrets
 from tools.images.stand_ins import LABEL, OWN, TARGETS, has_image
 
@@ -46,6 +48,7 @@ def up(
     Raises ComposeFailed."""
     print(f"{len(make_secrets())} secrets in {FOLDER}")
     project = project_of(demo=demo)
+    replace_changed(project, partial(wait_for, project, within_s=within_s))
     if project.show("up", "--detach", "--remove-orphans", "--quiet-pull", *options) != 0:
         raise ComposeFailed(f"it did not start.\n{_reasons(project)}")
     wait_until_well(project, within_s)
@@ -104,23 +107,30 @@ def _pull(project: Project, missing: Sequence[str]) -> None:
             )
 
 
-def wait_until_well(
-    project: Project,
-    within_s: float = HEALTHY_WITHIN_S,
-    *,
-    clock: Callable[[], float] = monotonic,
-) -> None:
+def wait_until_well(project: Project, within_s: float = HEALTHY_WITHIN_S) -> None:
     """Wait until every container is healthy or has done its work. Raises ComposeFailed with the
     logs of those that are not."""
-    deadline = clock() + within_s
-    while True:
-        containers = project.containers()
-        unwell = [one for one in containers if not one.is_well]
-        if containers and not unwell:
-            print(f"{len(containers)} containers, all healthy")
-            return
-        if clock() > deadline or any(one.is_lost for one in unwell):
-            raise ComposeFailed(f"not healthy within {within_s:g} s.\n{_reasons(project)}")
+
+    def all_well(containers: Sequence[Container]) -> bool:
+        return bool(containers) and all(one.is_well for one in containers)
+
+    wait_for(project, all_well, "all containers", within_s=within_s)
+    print(f"{len(project.containers())} containers, all healthy")
+
+
+def wait_for(
+    project: Project,
+    holds: Callable[[Sequence[Container]], bool],
+    what: str,
+    *,
+    within_s: float,
+) -> None:
+    """Wait until a condition on the containers holds. Raises ComposeFailed with the logs of those
+    that are not well."""
+    deadline = monotonic() + within_s
+    while not holds(containers := project.containers()):
+        if monotonic() > deadline or any(one.is_lost for one in containers):
+            raise ComposeFailed(f"{what}: not healthy within {within_s:g} s.\n{_reasons(project)}")
         sleep(POLL_S)
 
 

@@ -110,6 +110,8 @@ lint: setup types ## house rules: style, types, imports, lengths, schemas, docs,
 	$(RUN) python tools/docs/analysis.py check
 	$(RUN) python tools/docs/messages.py check
 	$(RUN) python tools/docs/metrics.py check
+	$(RUN) python -m tools.dependencies.licences check
+	$(RUN) python -m tools.release.version
 	$(RUN) deno fmt --check --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno lint --config $(RUNTIME)/deno.json $(RUNTIME)
 	$(RUN) deno check --config $(RUNTIME)/deno.json $(RUNTIME)
@@ -173,6 +175,14 @@ compose-logs: setup ## its logs (ARGS="--follow gateway")
 .PHONY: image-pins
 image-pins: setup ## pin the base images by the digests that their registry has now
 	$(RUN) python -m tools.images.pins
+
+.PHONY: licences
+licences: setup ## write docs/licences.md; refuses licences that are unknown or not allowed
+	$(RUN) python -m tools.dependencies.licences write
+
+.PHONY: audit
+audit: setup ## known vulnerabilities of the locked packages (needs pypi.org's advisories)
+	$(RUN) python -m tools.dependencies.audit
 
 .PHONY: release
 release: setup ## packages, manifests, images and checksums of the tagged commit into dist/ (ARGS="--no-images --rehearse")

@@ -1,4 +1,4 @@
-"""What the tools of the compose stack conclude from containers, traces and runs."""
+"""Conclusions of the tools of the compose stack from containers, traces and runs."""
 
 import pytest
 

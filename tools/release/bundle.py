@@ -11,11 +11,12 @@ CONTENTS = (
     "LICENSE",
     "deploy/README.md",
     "deploy/k8s",
+    "docs/kubernetes.md",
     "docs/operations.md",
     "tools/k8s/nats_users.py",
     "tools/k8s/secrets.py",
 )
-"""What docs/operations.md uses, at the paths that it names."""
+"""Files that docs/kubernetes.md uses, at the paths that it names."""
 
 
 def build_bundle(folder: Path, version: str, epoch: int) -> Path:

@@ -11,6 +11,8 @@ from pml_common.contracts.tool import JsonObject
 
 WITHIN_S = 60.0
 AGAIN_AFTER_S = 0.2
+CONFLICT = 409
+"""The status of a decision on what is decided."""
 
 Answer = dict[str, object]
 
@@ -36,8 +38,8 @@ class Caller:
     approver: Mapping[str, str] = field(default_factory=dict[str, str])
     """Headers of a decision."""
     repeats: bool = False
-    """Whether to decide again without a response: the gateway may not have received the
-    decision."""
+    """Whether to decide again without a response, or with an error of the server: the gateway may
+    not have received the decision."""
 
     async def execute(self, code: str, run: str, args: JsonObject, **more: str) -> Answer:
         """Run a program and return its end without fields that differ between runs; `asked` counts
@@ -66,8 +68,7 @@ class Caller:
                 await asyncio.sleep(AGAIN_AFTER_S)
                 continue
             assert answer.is_success or answer.is_server_error, answer.text
-            body: Answer = answer.json()
-            if answer.is_success and body["status"] != "running":
+            if answer.is_success and (body := answer.json())["status"] != "running":
                 return body
             await asyncio.sleep(AGAIN_AFTER_S)
 
@@ -80,6 +81,8 @@ class Caller:
             path = f"/api/workflows/{workflow}/approval"
             answer = await self.http.post(path, json=body, headers=self.approver)
         except httpx2.TransportError:
+            return await self._executed(request)
+        if self.repeats and (answer.is_server_error or answer.status_code == CONFLICT):
             return await self._executed(request)
         assert answer.is_success, answer.text
         return answer.json()

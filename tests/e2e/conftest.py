@@ -16,7 +16,7 @@ from pml_local.stack import embedded_stack
 from tests.conformance.suite import conformance_servers
 from tests.e2e.agents import Mode
 from tests.e2e.collector import collector
-from tests.e2e.harness import StackHarness
+from tests.e2e.harness import StackHarness, tools_listed
 from tests.e2e.odd_server import odd_server
 
 HERE = Path(__file__).parent
@@ -58,7 +58,7 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
             embedded_stack(options) as stack,
             httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
         ):
-            await eventually(lambda: _tools_listed(http), within=60.0)
+            await eventually(lambda: tools_listed(http), within=60.0)
             yield StackHarness(stack, http, folder, telemetry)
 
 
@@ -66,9 +66,3 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
 def mode(request: pytest.FixtureRequest) -> Mode:
     """The generation of the protocol."""
     return request.param
-
-
-async def _tools_listed(http: httpx2.AsyncClient) -> bool:
-    """Whether the registry, which gets them after the gateway, has listed the tools."""
-    found = await http.post("/api/discover", json={"intent": "count one step", "type": "tool"})
-    return "counting:step" in {hit["id"] for hit in found.json().get("hits", ())}

@@ -1,6 +1,6 @@
 """An MCP server that counts the calls of its tools: one line per real call in a file.
 
-`python counting_server.py FOLDER`. `step` waits for `FOLDER/gate-<n>` if `FOLDER/hold-<n>` exists,
+`python counting_server.py FOLDER [HOST PORT]`: over stdio, or over HTTP. `step` waits for `FOLDER/gate-<n>` if `FOLDER/hold-<n>` exists,
 so that a test can act in the middle of a call; cancelled there, it creates `FOLDER/cancelled-<n>`.
 `linger` always waits.
 """
@@ -83,4 +83,7 @@ async def intrude(url: str, workflow: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    server.run("stdio")
+    if len(sys.argv) > 2:
+        server.run("streamable-http", host=sys.argv[2], port=int(sys.argv[3]))
+    else:
+        server.run("stdio")

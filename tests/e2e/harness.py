@@ -14,19 +14,21 @@ from tests.e2e.collector import Collector
 Json = dict[str, object]
 
 
-@dataclass
-class StackHarness:
-    """A running stack, a client of it, and the folder where tools count their calls."""
+class Harness:
+    """A client of a stack, its approver's key, and the folder where tools count their calls."""
 
-    stack: Stack
     http: httpx2.AsyncClient
     folder: Path
-    telemetry: Collector
+
+    @property
+    def approver_key(self) -> Path:
+        """The file of the approver's key."""
+        raise NotImplementedError
 
     @property
     def approver(self) -> dict[str, str]:
         """Headers of a decision."""
-        return approver_headers(self.stack.approver_key)
+        return approver_headers(self.approver_key)
 
     async def execute(self, code: str, **more: object) -> Json:
         """POST /api/execute; approve if required and wait for the end."""
@@ -75,3 +77,24 @@ class StackHarness:
         marks = self.folder / "steps.log"
         lines = marks.read_text(encoding="utf-8").split() if marks.exists() else []
         return Counter(int(line) for line in lines)
+
+
+@dataclass
+class StackHarness(Harness):
+    """The embedded stack, and what it sent to its collector."""
+
+    stack: Stack
+    http: httpx2.AsyncClient
+    folder: Path
+    telemetry: Collector
+
+    @property
+    def approver_key(self) -> Path:
+        """The file of the approver's key."""
+        return self.stack.approver_key
+
+
+async def tools_listed(http: httpx2.AsyncClient) -> bool:
+    """Whether the registry, which gets them after the gateway, has listed the tools."""
+    found = await http.post("/api/discover", json={"intent": "count one step", "type": "tool"})
+    return "counting:step" in {hit["id"] for hit in found.json().get("hits", ())}

@@ -10,19 +10,9 @@ from pml_common.telemetry.metrics import METRICS
 from tests.e2e.agents import agent, answer_of
 from tests.e2e.collector import Span
 from tests.e2e.harness import StackHarness
+from tests.e2e.traces import check_trace, is_whole
 
 pytestmark = pytest.mark.e2e
-
-SERVICES = {f"pml-{name}" for name in ("gateway", "analyzer", "executor", "learner", "registry")}
-EDGES = {
-    ("pml-gateway", "pml-analyzer"),
-    ("pml-analyzer", "pml-gateway"),
-    ("pml-analyzer", "pml-registry"),
-    ("pml-gateway", "pml-executor"),
-    ("pml-executor", "pml-gateway"),
-    ("pml-executor", "pml-learner"),
-    ("pml-learner", "pml-registry"),
-}
 
 IN_SANDBOX = {("run", "lease sandbox"), ("run", "run program"), ("run program", "call tool")}
 """Spans of the executor, each inside the one before it."""
@@ -34,15 +24,6 @@ MEASURED = {
     "learner": {"pml.learner.runs", "pml.learner.lag", "pml.db.pool.connections"},
     "registry": {"pml.bus.messages", "pml.db.pool.limit"},
 }
-
-
-def _edges(spans: list[Span]) -> set[tuple[str, str]]:
-    by_id = {span.span_id: span for span in spans}
-    return {
-        (by_id[span.parent_id].service, span.service)
-        for span in spans
-        if span.parent_id in by_id and by_id[span.parent_id].service != span.service
-    }
 
 
 def _nested(spans: list[Span], service: str) -> set[tuple[str, str]]:
@@ -63,16 +44,11 @@ async def test_one_workflow_is_one_trace_with_all_services_and_the_tool_call(
 
     def whole_trace() -> list[Span] | None:
         spans = harness.telemetry.of_workflow(str(answer["workflow_id"]))
-        whole = _edges(spans) >= EDGES and any(not span.parent_id for span in spans)
-        whole = whole and _nested(spans, "pml-executor") >= IN_SANDBOX
+        whole = is_whole(spans) and _nested(spans, "pml-executor") >= IN_SANDBOX
         return spans if whole else None
 
     spans = await eventually(whole_trace, within=60.0)
-    assert len({span.trace_id for span in spans}) == 1
-    assert {span.service for span in spans} == SERVICES
-    calls = [span for span in spans if span.attributes.get("pml.tool.id") == "counting:peek"]
-    assert any(call.service == "pml-gateway" for call in calls)
-    assert any(call.service == "pml-executor" for call in calls)
+    check_trace(spans, "counting:peek")
     run = next(span for span in spans if span.name == "run")
     assert run.attributes["pml.outcome"] == "success"
     assert "decide" in {span.name for span in spans if span.service == "pml-gateway"}

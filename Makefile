@@ -45,7 +45,7 @@ test: coverage ## every test, on the embedded NATS, Postgres and Deno
 
 .PHONY: unit
 unit: setup ## tests that need no server, in seconds
-	$(PYTEST) -m 'not integration and not e2e'
+	$(PYTEST) -m 'not integration and not e2e and not containers'
 
 .PHONY: integration
 integration: setup ## tests on the embedded servers
@@ -172,6 +172,12 @@ compose-down: setup ## stop it (ARGS=--volumes: and remove its data)
 compose-logs: setup ## its logs (ARGS="--follow gateway")
 	$(RUN) python -m tools.compose.logs $(ARGS)
 
+# Containers are removed by the tests themselves: no other container that does it is needed.
+.PHONY: containers
+containers: setup ## tests on containers of the images that there are: kills, a trace, the main job (ARGS="-m core")
+	TESTCONTAINERS_RYUK_DISABLED=true TESTCONTAINERS_HOST_OVERRIDE=127.0.0.1 \
+		$(RUN) pytest -q --durations 12 tests/containers $(ARGS)
+
 .PHONY: image-pins
 image-pins: setup ## pin the base images by the digests that their registry has now
 	$(RUN) python -m tools.images.pins
@@ -222,7 +228,7 @@ examples: setup ## validate every example payload against its message
 
 .PHONY: coverage
 coverage: setup ## tests that need no server, with branch coverage of domain/ and contracts/: 100 %
-	$(PYTEST) -q --cov -m 'not integration and not e2e'
+	$(PYTEST) -q --cov -m 'not integration and not e2e and not containers'
 
 .PHONY: bench
 bench: setup ## every benchmark, with its floor beside it

@@ -1,5 +1,6 @@
 """The stack of deploy/compose.yml, once per session, on the images that there are."""
 
+import logging
 import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -12,6 +13,7 @@ from tools.compose.up import project_of
 from tools.images.engine import Engine, NoEngine, find_engine
 from tools.images.stand_ins import has_image, third_party
 
+log = logging.getLogger(__name__)
 REQUIRED = "CI_REQUIRE_DOCKER"
 """Variable by which a missing engine is a failure."""
 
@@ -46,7 +48,7 @@ async def containers(
                 yield stack
         finally:
             if request.session.testsfailed:
-                print(f"logs of all containers: {home / 'containers.log'}")
+                log.error("logs of all containers: %s", home / "containers.log")
 
 
 def has_qdrant(engine: Engine, file: Path) -> bool:

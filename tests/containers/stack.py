@@ -6,7 +6,6 @@ import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import httpx2
@@ -40,7 +39,7 @@ class ContainerStack(Harness):
     http: httpx2.AsyncClient
     folder: Path
 
-    @cached_property
+    @property
     def approver_key(self) -> Path:
         """The file of the approver's key."""
         return approver_key(self.secrets)

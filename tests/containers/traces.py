@@ -1,13 +1,15 @@
 """The spans of a workflow, from the OTLP backend that there is: Jaeger, or Phoenix in its place."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import httpx2
 
+from pml_common.bus.tracing import CONSUMER_GROUP
+from pml_common.telemetry.vocabulary import WORKFLOW_ID as WORKFLOW
 from tests.e2e.collector import Span
 
-WORKFLOW = "pml.workflow.id"
 LIMIT = 1000
 
 
@@ -15,7 +17,8 @@ async def spans_of(url: str, workflow: str) -> list[Span]:
     """All spans of the traces that name the workflow; none while none has arrived."""
     async with httpx2.AsyncClient(base_url=url, timeout=30.0) as http:
         known = await http.get("/api/services")  # of Jaeger alone
-        if known.is_success and known.headers.get("content-type", "").startswith("application/json"):
+        kind = known.headers.get("content-type", "")
+        if known.is_success and kind.startswith("application/json"):
             return await _from_jaeger(http, workflow)
         return await _from_phoenix(http, workflow)
 
@@ -42,16 +45,18 @@ async def _from_jaeger(http: httpx2.AsyncClient, workflow: str) -> list[Span]:
 
 async def _from_phoenix(http: httpx2.AsyncClient, workflow: str) -> list[Span]:
     answer = await http.get("/v1/projects/default/spans/otlpv1", params={"limit": LIMIT})
+    if answer.status_code == 404:  # no span has arrived
+        return []
     answer.raise_for_status()
     spans = [_phoenix_span(span) for span in answer.json()["data"]]
     traces = {span.trace_id for span in spans if span.attributes.get(WORKFLOW) == workflow}
-    return [span for span in spans if span.trace_id in traces]
+    return with_services([span for span in spans if span.trace_id in traces])
 
 
 def _phoenix_span(span: Mapping[str, Any]) -> Span:
     given = {one["key"]: _value(one["value"]) for one in span.get("attributes") or ()}
     return Span(
-        service=given.get("service.name", ""),
+        service="",
         name=span["name"],
         trace_id=span["trace_id"],
         span_id=span["span_id"],
@@ -62,3 +67,23 @@ def _phoenix_span(span: Mapping[str, Any]) -> Span:
 
 def _value(value: Mapping[str, object]) -> str:
     return str(next((one for one in value.values() if one is not None), ""))
+
+
+def with_services(spans: Sequence[Span]) -> list[Span]:
+    """Name the service of each span of one trace, of which Phoenix keeps no resource: whoever
+    handles a message is named by its durable consumer, whoever serves a query by the query's owner;
+    what begins inside is the same service, and the root is the gateway's."""
+    by_id = {span.span_id: span for span in spans}
+
+    def service(span: Span) -> str:
+        attributes = span.attributes
+        if durable := attributes.get(CONSUMER_GROUP):
+            return f"pml-{durable.partition('-on-')[0]}"
+        if attributes.get("messaging.operation.name") == "serve":
+            return f"pml-{attributes['messaging.destination.name'].split('.')[2]}"
+        parent = by_id.get(span.parent_id)
+        if parent is None:
+            return "" if span.parent_id else "pml-gateway"
+        return service(parent)
+
+    return [replace(span, service=service(span)) for span in spans]

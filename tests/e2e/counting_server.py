@@ -1,8 +1,8 @@
 """An MCP server that counts the calls of its tools: one line per real call in a file.
 
-`python counting_server.py FOLDER [HOST PORT]`: over stdio, or over HTTP. `step` waits for `FOLDER/gate-<n>` if `FOLDER/hold-<n>` exists,
-so that a test can act in the middle of a call; cancelled there, it creates `FOLDER/cancelled-<n>`.
-`linger` always waits.
+`python counting_server.py FOLDER [HOST PORT]`: over stdio, or over HTTP. `step` waits for
+`FOLDER/gate-<n>` if `FOLDER/hold-<n>` exists, so that a test can act in the middle of a call;
+cancelled there, it creates `FOLDER/cancelled-<n>`. `linger` always waits.
 """
 
 import asyncio

@@ -40,6 +40,7 @@ def main() -> int:
     """Build what is missing; print what there is and what there is not."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--again", action="store_true", help="build also what is there")
+    parser.add_argument("--without", action="append", default=[], metavar="IMAGE", help="not this")
     parser.add_argument(
         "--ca",
         default=environ.get("SSL_CERT_FILE"),
@@ -50,6 +51,8 @@ def main() -> int:
     try:
         engine = find_engine()
         for image in sorted(wanted):
+            if image.rpartition(":")[0] in given.without:
+                continue
             if not given.again and has_image(engine, image):
                 print(f"{image} is there")
                 continue

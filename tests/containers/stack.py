@@ -3,6 +3,7 @@
 import asyncio
 import json
 import secrets
+import subprocess
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,8 +20,8 @@ from tools.images.build import ROOT, version
 from tools.images.engine import Engine
 
 DEPLOY = ROOT / "deploy"
-READY_WITHIN_S = 120.0
-TRACES_PORT = 16686
+READY_WITHIN_S = 240.0
+UNWELL = ("starting", "unhealthy")
 OWN_SETTINGS = ("PML_", "COMPOSE_", "OTEL_")
 """Beginnings of variables that would win over the file of settings."""
 
@@ -59,15 +60,17 @@ class ContainerStack(Harness):
         healthy = "{{.State.Health.Status}}", "healthy"
         await eventually(lambda: self._says(container, *healthy), within=READY_WITHIN_S)
 
-    async def running(self) -> set[str]:
-        """The containers that run."""
-        names = await self.docker(
-            "ps",
-            "--filter",
-            f"label=com.docker.compose.project={self.project}",
-            "--format",
-            "{{.Names}}",
-        )
+    async def unwell_are_none(self) -> bool:
+        """Assert that no container is unhealthy or still starting."""
+        found = {state: await self.running(f"health={state}") for state in UNWELL}
+        assert not any(found.values()), found
+        return True
+
+    async def running(self, *filters: str) -> set[str]:
+        """The containers that run, of those that pass the filters of `docker ps`."""
+        of_project = f"label=com.docker.compose.project={self.project}"
+        given = (word for each in (of_project, *filters) for word in ("--filter", each))
+        names = await self.docker("ps", "--format", "{{.Names}}", *given)
         return {name.removeprefix(f"{self.project}-") for name in names.split()}
 
     async def docker(self, *words: str) -> str:
@@ -93,6 +96,7 @@ async def container_stack(
         DEPLOY,
         [str(each) for each in (*files, Path(__file__).with_name("compose.yml"))],
         env_file=str(file),
+        wait=False,  # gives up at a part that is unhealthy until those that it needs are ready
         profiles=list(profiles),
         docker_command_path=engine.docker,
     )
@@ -110,6 +114,7 @@ async def container_stack(
                 http=http,
                 folder=Path(settings["PML_COUNTED"]),
             )
+            await eventually(stack.unwell_are_none, within=READY_WITHIN_S)
             await eventually(lambda: tools_listed(http), within=READY_WITHIN_S)
             yield stack
     finally:
@@ -142,9 +147,10 @@ def _settings(home: Path, profiles: Sequence[str]) -> dict[str, str]:
 
 
 def _end(compose: DockerCompose, home: Path) -> None:
-    """Keep the logs beside the data, and remove everything."""
+    """Keep the logs beside the data, and remove everything, without a drain."""
     try:
         logs, _ = compose.get_logs()
         (home / "containers.log").write_text(logs, encoding="utf-8")
+        subprocess.run((*compose.docker_compose_command(), "kill"), capture_output=True, check=True)
     finally:
         compose.stop()

@@ -57,7 +57,7 @@ class Runs:
             return await asyncio.gather(*self._answers)
 
     def made(self, run: int) -> list[int]:
-        """How often each call of a run reached the tool."""
+        """Counts of the calls of a run that reached the tool."""
         made = self.stack.steps()
         return [made[self._base(run) + n] for n in range(STEPS)]
 

@@ -29,12 +29,12 @@ SPELT = {
     "ISC License": "ISC",
     "MIT License": "MIT",
 }
-"""What metadata from before SPDX expressions says instead; `BSD License` may be any of several."""
+"""Names in metadata from before SPDX expressions; `BSD License` may be any of several."""
 
 
 @dataclass(frozen=True)
 class Review:
-    """What is in a package beyond what its metadata says, and why it may be used."""
+    """Contents of a package beyond its metadata, and the reason why it may be used."""
 
     licence: str
     contents: str

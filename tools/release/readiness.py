@@ -1,4 +1,4 @@
-"""What a commit lacks that it can be released."""
+"""Conditions that a commit must fulfil to be released."""
 
 import subprocess
 from collections.abc import Iterator

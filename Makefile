@@ -187,7 +187,7 @@ licences: setup ## write docs/licences.md; refuses licences that are unknown or 
 	$(RUN) python -m tools.dependencies.licences write
 
 .PHONY: audit
-audit: setup ## known vulnerabilities of the locked packages (needs pypi.org's advisories)
+audit: setup ## known vulnerabilities of the locked packages (needs PyPI's advisories)
 	$(RUN) python -m tools.dependencies.audit
 
 .PHONY: release

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from pml_common.bus.tracing import CONSUMER_GROUP
+from pml_common.telemetry.vocabulary import CONSUMER_GROUP
 from pml_common.telemetry.vocabulary import WORKFLOW_ID as WORKFLOW
 from tests.e2e.collector import Span
 

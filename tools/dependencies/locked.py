@@ -21,7 +21,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "command": ("--package", "pml-stack"),
     "local": ("--package", "pml-stack", "--extra", "local"),
 }
-"""Parts that can be installed by themselves, and the options that export each. `local` has all others."""
+"""Parts that can be installed by themselves, and the options that export each; `local` has all
+others."""
 _PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 _LINUX = {
     "sys_platform": "linux",

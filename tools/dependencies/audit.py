@@ -71,8 +71,8 @@ def findings(report: dict[str, Any]) -> list[str]:
     if skipped:
         found.append(
             f"{len(skipped)} of {len(packages)} packages were not audited ({', '.join(skipped[:3])}"
-            f"{', …' if len(skipped) > 3 else ''}): the advisory service (pypi.org) is not reached,"
-            " or does not know them"
+            f"{', …' if len(skipped) > 3 else ''}): the advisories of PyPI are not reached,"
+            " or do not know them"
         )
     return found
 

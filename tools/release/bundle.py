@@ -13,6 +13,7 @@ CONTENTS = (
     "deploy/k8s",
     "docs/kubernetes.md",
     "docs/operations.md",
+    "tools/credentials.py",
     "tools/k8s/nats_users.py",
     "tools/k8s/secrets.py",
 )

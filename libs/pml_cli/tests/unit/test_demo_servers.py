@@ -46,13 +46,15 @@ def test_the_git_server_is_run_by_the_uv_that_runs_us(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uv, uvx = program(tmp_path / "own", "uv"), program(tmp_path / "own", "uvx")
+    ours, beside = program(tmp_path / "ours", "python"), program(tmp_path / "ours", "uvx")
+    program(tmp_path / "ours", "deno")
     elsewhere = program(tmp_path / "path", "uvx")
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setenv("UV", str(uv))
-    assert demo_servers(tmp_path)[1].command[0] == str(uvx)
-    uvx.unlink()
-    assert demo_servers(tmp_path)[1].command[0] == str(elsewhere)
-    elsewhere.unlink()
+    monkeypatch.setattr(sys, "executable", str(ours))
+    for found in (uvx, beside, elsewhere):
+        assert demo_servers(tmp_path)[1].command[0] == str(found)
+        found.unlink()
     assert demo_servers(tmp_path)[1].command[:3] == (str(uv), "tool", "run")
     monkeypatch.delenv("UV")
     with pytest.raises(DemoFailed, match="neither uvx nor uv was found: install uv"):

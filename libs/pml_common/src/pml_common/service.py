@@ -91,10 +91,10 @@ class ServiceSettings(BaseSettings):
         """Settings of the streams; only `pml bus provision` changes existing ones."""
         return StreamSettings(self.stream_replicas, self.stream_storage)
 
-    @field_validator("gateway_sockets", mode="before")
+    @field_validator("gateway_sockets", "otlp_endpoint", mode="before")
     @classmethod
-    def _empty_is_none(cls, folder: object) -> object:
-        return folder or None
+    def _empty_is_none(cls, value: object) -> object:
+        return value or None
 
     @property
     def sockets(self) -> dict[str, Path]:

@@ -22,6 +22,17 @@ def test_sockets_are_used_where_their_folder_is_named(
     assert ServiceSettings().sockets == folders
 
 
+@pytest.mark.parametrize(
+    ("value", "endpoint"), [("", None), ("http://collector", "http://collector")]
+)
+def test_an_empty_endpoint_exports_nothing(
+    value: str, endpoint: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", value)
+    settings = ServiceSettings()
+    assert (settings.otlp_endpoint, settings.metrics_endpoint) == (endpoint, endpoint)
+
+
 def test_settings_are_read_from_files_of_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

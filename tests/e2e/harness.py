@@ -1,5 +1,6 @@
 """A running stack for the end-to-end tests."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +15,16 @@ from tests.e2e.collector import Collector
 Json = dict[str, object]
 
 
-class Harness:
+class Harness(ABC):
     """A client of a stack, its approver's key, and the folder where tools count their calls."""
 
     http: httpx2.AsyncClient
     folder: Path
 
     @property
+    @abstractmethod
     def approver_key(self) -> Path:
         """The file of the approver's key."""
-        raise NotImplementedError
 
     @property
     def approver(self) -> dict[str, str]:

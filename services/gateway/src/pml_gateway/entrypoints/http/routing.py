@@ -27,26 +27,30 @@ ListCursor = Annotated[
     Query(description="`next_cursor` of the page before; none for the first, nor with `offset`."),
 ]
 
+_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorResponse"}}}
+"""The body of an error. FastAPI builds an adapter for each `model` of each route, twice: one of them
+brings the schema, the others refer to it."""
+
 ERRORS: dict[int | str, dict[str, Any]] = {
-    403: {"model": ErrorResponse, "description": "The Host or Origin header is not allowed."},
-    405: {"model": ErrorResponse, "description": "The path does not allow this method."},
-    413: {"model": ErrorResponse, "description": "The body is too large."},
-    422: {"model": ErrorResponse, "description": "The request is invalid."},
+    403: {"content": _ERROR, "description": "The Host or Origin header is not allowed."},
+    405: {"content": _ERROR, "description": "The path does not allow this method."},
+    413: {"content": _ERROR, "description": "The body is too large."},
+    422: {"content": _ERROR, "description": "The request is invalid."},
     500: {"model": ErrorResponse, "description": "An error of the gateway; its log has more."},
-    503: {"model": ErrorResponse, "description": "A dependency does not respond."},
+    503: {"content": _ERROR, "description": "A dependency does not respond."},
 }
 NOT_FOUND: dict[int | str, dict[str, Any]] = {
-    404: {"model": ErrorResponse, "description": "Not found in the caller's scope."}
+    404: {"content": _ERROR, "description": "Not found in the caller's scope."}
 }
 CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: {"model": ErrorResponse, "description": "Conflicts with the current state."}
+    409: {"content": _ERROR, "description": "Conflicts with the current state."}
 }
 GONE: dict[int | str, dict[str, Any]] = {
-    410: {"model": ErrorResponse, "description": "The workflow's data was deleted."}
+    410: {"content": _ERROR, "description": "The workflow's data was deleted."}
 }
 TOO_MANY: dict[int | str, dict[str, Any]] = {
     429: {
-        "model": ErrorResponse,
+        "content": _ERROR,
         "description": "Too many executions are queued; nothing was accepted. A request with a "
         "known `idempotency_key` never gets this.",
         "headers": {
@@ -58,7 +62,7 @@ TOO_MANY: dict[int | str, dict[str, Any]] = {
     }
 }
 NOT_APPROVER: dict[int | str, dict[str, Any]] = {
-    401: {"model": ErrorResponse, "description": "The approver's key is missing or wrong."}
+    401: {"content": _ERROR, "description": "The approver's key is missing or wrong."}
 }
 APPROVERS_KEY = HTTPBearer(
     scheme_name="approver",

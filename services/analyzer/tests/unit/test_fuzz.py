@@ -16,7 +16,7 @@ def test_there_are_programs_to_damage() -> None:
 
 @given(texts(PROGRAMS))
 @settings(
-    max_examples=1_500,
+    max_examples=600,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -15,23 +15,20 @@ Answer = dict[str, Any]
 STEP = "return await mcp.counting.step({ n: args.n });"
 
 
-async def _asked(harness: StackHarness, code: str, **more: object) -> Answer:
-    answer = await harness.http.post("/api/execute", json={"code": code, **more})
+async def _posted(harness: StackHarness, path: str, body: Answer) -> Answer:
+    """The first answer; with 503 nothing was accepted: a busy part did not respond in time."""
+
+    async def answered() -> httpx2.Response | None:
+        answer = await harness.http.post(path, json=body)
+        return None if answer.status_code == 503 else answer
+
+    answer = await eventually(answered)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def _discovered(harness: StackHarness, intent: str) -> list[str]:
-    """The names of the first answer: a busy registry may not respond in time (503)."""
-
-    async def answered() -> httpx2.Response | None:
-        asked = {"intent": intent, "limit": 100}
-        found = await harness.http.post("/api/discover", json=asked)
-        return None if found.status_code == 503 else found
-
-    found = await eventually(answered)
-    assert found.status_code == 200, found.text
-    return [hit["name"] for hit in found.json()["hits"]]
+async def _asked(harness: StackHarness, code: str, **more: object) -> Answer:
+    return await _posted(harness, "/api/execute", {"code": code, **more})
 
 
 async def _code_of(harness: StackHarness, name: str) -> tuple[int, str]:
@@ -63,9 +60,10 @@ async def test_ac01_ac06_a_name_resolves_once_its_caller_was_answered(
         name, code = f"fresh:at{n}", f"const seen = {n};\nawait mcp.counting.peek({{ path: 'f' }});"
         answer = await _asked(harness, f"{code}\nreturn seen;", name=name)
         assert (answer["status"], answer["capability_name"]) == ("success", name), answer
-        by_name = await harness.http.post("/api/execute", json={"capability": name})
-        assert by_name.json()["result"] == n, by_name.text
-        assert name in await _discovered(harness, name)
+        by_name = await _posted(harness, "/api/execute", {"capability": name})
+        assert by_name.get("result") == n, by_name
+        found = await _posted(harness, "/api/discover", {"intent": name, "limit": 100})
+        assert name in [hit["name"] for hit in found["hits"]]
         nested = await _asked(harness, f"return await capabilities.fresh_at{n}({{}});")
         assert nested.get("result") == n, nested
 

@@ -1,53 +1,67 @@
-"""`make compose-soak`: a steady rate of workflows against the compose stack, and its memory.
+"""`make compose-soak`: a steady rate of workflows against the compose stack, and its memory; with
+`--embedded` against the embedded stack, to compare.
 
 Begins `--rate` workflows a second for `--minutes`, at times fixed beforehand, whether or not others
 have ended; latencies count from these times. Each appends a line to a note through the demo's MCP
 server, so that lines can be compared with successes. Prints rate, p50 and p99, errors, memory of
-each container at the start, in the middle and at the end. Ends with 1 where a workflow failed, was
-lost or was repeated.
+each container, or of each part with its children: at the start, median and highest of each half.
+Ends with 1 where a workflow failed, was lost or was repeated.
 """
 
 import argparse
 import asyncio
+import json
 import re
 import secrets
 import statistics
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic
 
 import httpx2
+import psutil
 
+from pml_local.composition import StackOptions
+from pml_local.ports import free_port
+from pml_local.stack import Stack, embedded_stack
 from tools.compose.project import ComposeFailed, Project
 from tools.compose.up import up
 
 RATE, MINUTES, WARM_UP = 5.0, 10.0, 20
+SAMPLES = 20
+"""Samples of memory after the first; sandboxes grow until they are replaced, so one says little."""
 PROGRAM = "return await mcp.notes.append_line({ name: args.note, line: args.line });"
 READ = "return await mcp.notes.read_note({ name: args.note });"
 ANSWER_WITHIN_S = 60.0
+DEMO = Path("deploy/compose/demo")
+Memory = Callable[[], Mapping[str, float]]
+"""Returns MiB of each part."""
 UNITS = {"B": 1 / 2**20, "KiB": 1 / 2**10, "MiB": 1.0, "GiB": 2.0**10}
 
 
 @dataclass
 class Soak:
     """Latencies of successes in seconds, other ends by what was wrong, and memory in MiB of each
-    container, by when it was taken."""
+    part, at the start and after each share of the time."""
 
     note: str = field(default_factory=lambda: f"soak-{secrets.token_hex(4)}")
     took: list[float] = field(default_factory=list[float])
     errors: Counter[str] = field(default_factory=Counter[str])
-    memory: dict[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    memory: list[Mapping[str, float]] = field(default_factory=list[Mapping[str, float]])
     seconds: float = 0.0
 
-    async def run(self, http: httpx2.AsyncClient, project: Project, rate: float, s: float) -> None:
+    async def run(self, http: httpx2.AsyncClient, memory: Memory, rate: float, s: float) -> None:
         """Warm up, then begin all workflows at their times and wait for their ends."""
         for number in range(WARM_UP):
             await self._one(http, f"warm {number}", monotonic())
         self.took.clear()
-        self.memory["start"] = await asyncio.to_thread(memory_of, project)
-        middle = asyncio.create_task(self._in_the_middle(project, s / 2))
+        self.memory.append(await asyncio.to_thread(memory))
+        samples = asyncio.create_task(self._sample(memory, s))
         began, count = monotonic(), round(rate * s)
         async with asyncio.TaskGroup() as all_of_them:
             for number in range(count):
@@ -55,12 +69,13 @@ class Soak:
                 await asyncio.sleep(max(0.0, due - monotonic()))
                 all_of_them.create_task(self._one(http, f"line {number}", due))
         self.seconds = monotonic() - began
-        await middle
-        self.memory["end"] = await asyncio.to_thread(memory_of, project)
+        await samples
 
-    async def _in_the_middle(self, project: Project, after_s: float) -> None:
-        await asyncio.sleep(after_s)
-        self.memory["middle"] = await asyncio.to_thread(memory_of, project)
+    async def _sample(self, memory: Memory, s: float) -> None:
+        began = monotonic()
+        for number in range(1, SAMPLES + 1):
+            await asyncio.sleep(max(0.0, began + s * number / SAMPLES - monotonic()))
+            self.memory.append(await asyncio.to_thread(memory))
 
     async def _one(self, http: httpx2.AsyncClient, line: str, due: float) -> None:
         request = {"code": PROGRAM, "args": {"note": self.note, "line": line}}
@@ -105,6 +120,48 @@ def memory_of(project: Project) -> dict[str, float]:
     return found
 
 
+def memory_of_parts(stack: Stack) -> dict[str, float]:
+    """The share of memory (PSS) of each part and its children, in MiB."""
+    found: dict[str, float] = {}
+    for name in stack.parts:
+        part = psutil.Process(stack.pid_of(name))
+        found[name] = sum(_share(one) for one in (part, *part.children(recursive=True)))
+    return found
+
+
+def _share(process: psutil.Process) -> float:
+    try:
+        return process.memory_full_info().pss / 2**20
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+@asynccontextmanager
+async def in_containers() -> AsyncGenerator[tuple[str, Memory]]:
+    """Start the compose stack with the demo's server."""
+    project = await asyncio.to_thread(up, demo=True)
+    yield project.address("proxy", 8080), lambda: memory_of(project)
+
+
+@asynccontextmanager
+async def embedded() -> AsyncGenerator[tuple[str, Memory]]:
+    """Start the embedded stack with the demo's server."""
+    with tempfile.TemporaryDirectory(prefix="pml-soak-", ignore_cleanup_errors=True) as made:
+        notes, config = Path(made) / "notes", Path(made) / "mcp.json"
+        notes.mkdir()
+        arguments = [str(DEMO / "notes.py"), str(notes), "stdio"]
+        server = {"command": sys.executable, "args": arguments, "trust": "hints"}
+        config.write_text(json.dumps({"mcpServers": {"notes": server}}), encoding="utf-8")
+        options = StackOptions(
+            home=Path(made) / "data",
+            gateway_port=free_port(),
+            mcp_servers=config,
+            env={"PML_GATEWAY_POLICY_FILE": str((DEMO / "gateway" / "policy.json").absolute())},
+        )
+        async with embedded_stack(options) as stack:
+            yield stack.url, lambda: memory_of_parts(stack)
+
+
 def p99(seconds: Sequence[float]) -> float:
     """99th percentile in milliseconds."""
     return sorted(seconds)[int(len(seconds) * 0.99)] * 1000
@@ -117,24 +174,31 @@ def show(soak: Soak) -> None:
     if soak.took:
         print(f"p50 {statistics.median(soak.took) * 1000:.0f} ms, p99 {p99(soak.took):.0f} ms")
     print(f"errors: {sum(soak.errors.values())}")
-    print(f"{'memory, MiB':<24}{'start':>9}{'middle':>9}{'end':>9}")
-    for name in sorted(soak.memory["end"]):
-        row = (soak.memory[when].get(name, 0.0) for when in ("start", "middle", "end"))
-        print(f"{name:<24}{''.join(f'{mib:9.1f}' for mib in row)}")
+    first, second = soak.memory[1 : SAMPLES // 2 + 1], soak.memory[SAMPLES // 2 + 1 :]
+    columns = (f"{half:>11}{'highest':>10}" for half in ("1st half", "2nd half"))
+    print(f"{'memory, MiB':<24}{'start':>9}{''.join(columns)}")
+    for name in sorted(soak.memory[-1]):
+        start, *halves = (
+            [one.get(name, 0.0) for one in of] for of in (soak.memory[:1], first, second)
+        )
+        told = (f"{statistics.median(half):11.1f}{max(half):10.1f}" for half in halves)
+        print(f"{name:<24}{start[0]:9.1f}{''.join(told)}")
 
 
 async def main() -> int:
-    """Start the stack with the demo's server and soak it."""
+    """Start a stack with the demo's server and soak it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=float, default=RATE, help="workflows a second")
     parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser.add_argument("--embedded", action="store_true", help="the embedded stack instead")
     given = parser.parse_args()
+    limits, soak = httpx2.Limits(max_keepalive_connections=None), Soak()
     try:
-        project = await asyncio.to_thread(up, demo=True)
-        url, soak = project.address("proxy", 8080), Soak()
-        limits = httpx2.Limits(max_keepalive_connections=None)
-        async with httpx2.AsyncClient(base_url=url, timeout=ANSWER_WITHIN_S, limits=limits) as http:
-            await soak.run(http, project, given.rate, given.minutes * 60)
+        async with (
+            embedded() if given.embedded else in_containers() as (url, memory),
+            httpx2.AsyncClient(base_url=url, timeout=ANSWER_WITHIN_S, limits=limits) as http,
+        ):
+            await soak.run(http, memory, given.rate, given.minutes * 60)
             faults = await soak.faults(http)
     except ComposeFailed as error:
         print(f"compose-soak failed: {error}", file=sys.stderr)

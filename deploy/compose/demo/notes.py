@@ -1,6 +1,7 @@
-"""The demo's tool server: notes in one folder, over MCP (Streamable HTTP).
+"""The demo's tool server: notes in one folder, over MCP.
 
-`python notes.py FOLDER`, at port 8000. A change is stored before its call is answered.
+`python notes.py FOLDER` for Streamable HTTP at port 8000, `python notes.py FOLDER stdio` for stdio.
+A change is stored before its call is answered.
 `append_line` called twice leaves two lines, so a note shows how often it was called.
 """
 
@@ -70,5 +71,8 @@ def _store(name: str, text: str, how: int) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[2:] == ["stdio"]:
+        server.run("stdio")
+        sys.exit()
     allowed = TransportSecuritySettings(allowed_hosts=["notes:8000"])
     server.run("streamable-http", host="0.0.0.0", port=8000, transport_security=allowed)  # noqa: S104

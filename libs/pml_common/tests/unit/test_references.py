@@ -103,6 +103,8 @@ def test_what_is_parsed_prints_as_it_was(text: str) -> None:
             Reference(Fqdn(WEBAPP, FS_READ, "a7f3"), Number(3)),
         ),
         ("unnamed_5d1c", Reference(Unnamed("unnamed_5d1c"))),
+        # As long as a UUID.
+        (f"fs:{'a' * 33}", Reference(DisplayName("fs", "a" * 33))),
         (
             "6f1d2f0e-7c7b-5c39-9b1a-0d6b3a3f8e51",
             Reference(UUID(hex="6f1d2f0e7c7b5c399b1a0d6b3a3f8e51")),

@@ -123,9 +123,9 @@ def memory_of(project: Project) -> dict[str, float]:
 def memory_of_parts(stack: Stack) -> dict[str, float]:
     """The share of memory (PSS) of each part and its children, in MiB."""
     found: dict[str, float] = {}
-    for name in stack.parts:
-        part = psutil.Process(stack.pid_of(name))
-        found[name] = sum(_share(one) for one in (part, *part.children(recursive=True)))
+    for name, part in stack.parts.items():
+        process = psutil.Process(part.pid)
+        found[name] = sum(map(_share, (process, *process.children(recursive=True))))
     return found
 
 
@@ -178,11 +178,10 @@ def show(soak: Soak) -> None:
     columns = (f"{half:>11}{'highest':>10}" for half in ("1st half", "2nd half"))
     print(f"{'memory, MiB':<24}{'start':>9}{''.join(columns)}")
     for name in sorted(soak.memory[-1]):
-        start, *halves = (
-            [one.get(name, 0.0) for one in of] for of in (soak.memory[:1], first, second)
-        )
+        start = soak.memory[0].get(name, 0.0)
+        halves = ([sample.get(name, 0.0) for sample in half] for half in (first, second))
         told = (f"{statistics.median(half):11.1f}{max(half):10.1f}" for half in halves)
-        print(f"{name:<24}{start[0]:9.1f}{''.join(told)}")
+        print(f"{name:<24}{start:9.1f}{''.join(told)}")
 
 
 async def main() -> int:

@@ -73,6 +73,6 @@ def _store(name: str, text: str, how: int) -> None:
 if __name__ == "__main__":
     if sys.argv[2:] == ["stdio"]:
         server.run("stdio")
-        sys.exit()
-    allowed = TransportSecuritySettings(allowed_hosts=["notes:8000"])
-    server.run("streamable-http", host="0.0.0.0", port=8000, transport_security=allowed)  # noqa: S104
+    else:
+        allowed = TransportSecuritySettings(allowed_hosts=["notes:8000"])
+        server.run("streamable-http", host="0.0.0.0", port=8000, transport_security=allowed)  # noqa: S104

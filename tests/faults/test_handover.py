@@ -52,6 +52,7 @@ async def test_a_rolling_restart_under_load_refuses_no_caller(stack: Stack) -> N
         for one in (callers.short, callers.short, callers.short_anew, callers.discover):
             tasks.create_task(callers.keep(one, over))
         for name in (*STORES, "gateway"):
+            callers.restarted = name
             await stack.restart(name)
             await eventually(partial(_more, callers, callers.answered.copy()), PATIENCE_S)
         over.set()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from typing_extensions import override
 
 from pml_common.contracts.capability import Visibility
 from pml_common.contracts.decision import Policy, PolicyRule
@@ -11,6 +12,7 @@ from pml_common.contracts.dns import Fork, SetVisibility
 from pml_common.contracts.registry import CapabilityHit, Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
+from pml_registry.application import searching
 from pml_registry.domain.documents import tool_terms
 from pml_registry.domain.intents import WHOLE_CANDIDATES
 from pml_registry.domain.ranking import Kind
@@ -322,3 +324,23 @@ async def test_without_the_embedder_the_words_find_and_the_page_is_degraded(
     assert all(0.0 < hit.score < 0.6 for hit in page.hits)
     nothing = await _discover(filled, away, "of the")
     assert nothing == DiscoveryPage(hits=(), total=0, degraded=True)
+
+
+class SilentEmbedder(Embedder):
+    """A model that does not finish loading."""
+
+    @override
+    async def model(self) -> str:
+        return "hash"
+
+    @override
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        return await asyncio.get_running_loop().create_future()
+
+
+async def test_an_embedder_that_does_not_answer_is_not_waited_for(
+    filled: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "EMBED_WITHIN_S", 0.01)
+    page = await _discover(filled, SilentEmbedder(), "show file content")
+    assert (page.degraded, page.total) == (True, 2)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from pml_common.contracts.registry import Discover
 from pml_registry.domain.intents import Part
@@ -20,6 +21,9 @@ from pml_registry.ports.vectors import (
 )
 
 log = logging.getLogger(__name__)
+
+EMBED_WITHIN_S: Final = 4.0
+"""Less than a query waits: the local model may be loading, or busy with the tools of a server."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,12 @@ class Search:
         return Viewer(self.query.scope, self.query.principal)
 
     async def embedded(self, embedder: Embedder) -> Embedded | None:
-        """Embed the parts; None where the embedder is away."""
+        """Embed the parts; None where the embedder is away, or does not answer in time."""
         try:
-            return await embedder.embed([part.text for part in self.parts])
-        except EmbedderUnavailable as outage:
-            log.debug("searching by words alone: %s", outage)
+            async with asyncio.timeout(EMBED_WITHIN_S):
+                return await embedder.embed([part.text for part in self.parts])
+        except (EmbedderUnavailable, TimeoutError) as outage:
+            log.debug("searching by words alone: %r", outage)
             return None
 
     async def ranked(

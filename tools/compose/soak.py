@@ -4,8 +4,9 @@
 Begins `--rate` workflows a second for `--minutes`, at times fixed beforehand, whether or not others
 have ended; latencies count from these times. Each appends a line to a note through the demo's MCP
 server, so that lines can be compared with successes. Prints rate, p50 and p99, errors, memory of
-each container, or of each part with its children: at the start, median and highest of each half.
-Ends with 1 where a workflow failed, was lost or was repeated.
+each container, or of each part with its children: at the start, median and highest of each third
+of the time. `--samples FILE` keeps all samples. Ends with 1 where a workflow failed, was lost or
+was repeated.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from time import monotonic
 
@@ -33,8 +35,8 @@ from tools.compose.project import ComposeFailed, Project
 from tools.compose.up import up
 
 RATE, MINUTES, WARM_UP = 5.0, 10.0, 20
-SAMPLES = 20
-"""Samples of memory after the first; sandboxes grow until they are replaced, so one says little."""
+SAMPLE_EVERY_S, PERIODS = 20.0, 3
+"""Sandboxes grow until they are replaced, so one sample of memory says little."""
 PROGRAM = "return await mcp.notes.append_line({ name: args.note, line: args.line });"
 READ = "return await mcp.notes.read_note({ name: args.note });"
 ANSWER_WITHIN_S = 60.0
@@ -47,7 +49,7 @@ UNITS = {"B": 1 / 2**20, "KiB": 1 / 2**10, "MiB": 1.0, "GiB": 2.0**10}
 @dataclass
 class Soak:
     """Latencies of successes in seconds, other ends by what was wrong, and memory in MiB of each
-    part, at the start and after each share of the time."""
+    part, at the start and then at equal intervals."""
 
     note: str = field(default_factory=lambda: f"soak-{secrets.token_hex(4)}")
     took: list[float] = field(default_factory=list[float])
@@ -72,9 +74,9 @@ class Soak:
         await samples
 
     async def _sample(self, memory: Memory, s: float) -> None:
-        began = monotonic()
-        for number in range(1, SAMPLES + 1):
-            await asyncio.sleep(max(0.0, began + s * number / SAMPLES - monotonic()))
+        began, count = monotonic(), max(PERIODS, round(s / SAMPLE_EVERY_S))
+        for number in range(1, count + 1):
+            await asyncio.sleep(max(0.0, began + s * number / count - monotonic()))
             self.memory.append(await asyncio.to_thread(memory))
 
     async def _one(self, http: httpx2.AsyncClient, line: str, due: float) -> None:
@@ -174,14 +176,15 @@ def show(soak: Soak) -> None:
     if soak.took:
         print(f"p50 {statistics.median(soak.took) * 1000:.0f} ms, p99 {p99(soak.took):.0f} ms")
     print(f"errors: {sum(soak.errors.values())}")
-    first, second = soak.memory[1 : SAMPLES // 2 + 1], soak.memory[SAMPLES // 2 + 1 :]
-    columns = (f"{half:>11}{'highest':>10}" for half in ("1st half", "2nd half"))
+    later = soak.memory[1:]
+    bounds = [len(later) * period // PERIODS for period in range(PERIODS + 1)]
+    columns = (f"{f'third {period + 1}':>11}{'highest':>10}" for period in range(PERIODS))
     print(f"{'memory, MiB':<24}{'start':>9}{''.join(columns)}")
     for name in sorted(soak.memory[-1]):
-        start = soak.memory[0].get(name, 0.0)
-        halves = ([sample.get(name, 0.0) for sample in half] for half in (first, second))
-        told = (f"{statistics.median(half):11.1f}{max(half):10.1f}" for half in halves)
-        print(f"{name:<24}{start:9.1f}{''.join(told)}")
+        used = [sample.get(name, 0.0) for sample in later]
+        periods = (used[begin:end] for begin, end in pairwise(bounds))
+        told = (f"{statistics.median(period):11.1f}{max(period):10.1f}" for period in periods)
+        print(f"{name:<24}{soak.memory[0].get(name, 0.0):9.1f}{''.join(told)}")
 
 
 async def main() -> int:
@@ -190,6 +193,7 @@ async def main() -> int:
     parser.add_argument("--rate", type=float, default=RATE, help="workflows a second")
     parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--embedded", action="store_true", help="the embedded stack instead")
+    parser.add_argument("--samples", type=Path, help="a file for all samples of memory, as JSON")
     given = parser.parse_args()
     limits, soak = httpx2.Limits(max_keepalive_connections=None), Soak()
     try:
@@ -203,6 +207,8 @@ async def main() -> int:
         print(f"compose-soak failed: {error}", file=sys.stderr)
         return 1
     show(soak)
+    if given.samples:
+        given.samples.write_text(json.dumps(soak.memory), encoding="utf-8")
     for fault in faults:
         print(f"FAILED: {fault}")
     return int(bool(faults))

@@ -59,6 +59,9 @@ def test_the_fields_given_determine_the_mode(request_: ExecuteRequest, mode: str
         (ExecuteRequest(capability="a:b", name="a:c"), "name"),
         (ExecuteRequest(code="1", args={}, context={}), "context"),
         (ExecuteRequest(code="1", timeout=3601), "timeout"),
+        (ExecuteRequest(code="1", update=True), "update"),
+        (ExecuteRequest(code="1", name="a:b", version_tag="v2.0.0"), "version_tag"),
+        (ExecuteRequest(code="1", name="a:b", change_summary="less"), "change_summary"),
     ],
 )
 def test_fields_that_conflict_are_named(request_: ExecuteRequest, field: str) -> None:
@@ -75,6 +78,8 @@ def test_fields_that_conflict_are_named(request_: ExecuteRequest, field: str) ->
         ({"code": ""}, "code"),
         ({"code": "1", "name": "No Colon"}, "name"),
         ({"code": "1", "timeout": 0}, "timeout"),
+        ({"code": "1", "timeout": True}, "timeout"),
+        ({"code": "1", "timeout": "9"}, "timeout"),
         ({"code": "1", "args": []}, "args"),
         ({"code": "1", "args": {"deep": [{"n": float("inf")}]}}, "args"),
         ({"code": "1", "idempotency_key": "two words"}, "idempotency_key"),

@@ -287,3 +287,7 @@ def test_a_direct_call_is_refused_that_is_not_allowed_any_more(
     assert found is not None
     assert found.status == "refused"
     assert why in found.why
+
+
+def test_a_direct_call_is_made_that_is_allowed_still() -> None:
+    assert direct_ruling(call(workflow(), READ), Listed(READ, "h"), Policy()) is None

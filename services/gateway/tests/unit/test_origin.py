@@ -8,6 +8,7 @@ from pml_gateway.domain.api.origin import (
     allowed_hosts,
     authority,
     is_loopback,
+    origin,
 )
 
 PORT = 8080
@@ -171,3 +172,17 @@ def test_loopback_hosts_are_reached_from_this_machine_only() -> None:
     assert all(is_loopback(host) for host in ("127.0.0.1", "127.1.2.3", "localhost", "::1"))
     others = ("0.0.0.0", "::", "10.0.0.1", "", "127.evil.example")  # noqa: S104 - refused
     assert not any(is_loopback(host) for host in others)
+
+
+def test_an_origin_is_read_as_browsers_send_it() -> None:
+    assert origin("HTTPS://App.example:443") == "https://app.example"
+    assert origin("http://[::1]:5173") == "http://[::1]:5173"
+    for text in ("app.example", "ftp://app.example", "https://app.example/", "null"):
+        with pytest.raises(ValueError, match="is not an origin"):
+            origin(text)
+
+
+def test_a_page_of_a_named_origin_may_ask() -> None:
+    allowed = allowed_hosts((), ("pml.example",), (origin("https://app.example"),))
+    assert allowed.rejection(["pml.example"], ["https://app.example"], PORT) is None
+    assert allowed.rejection(["pml.example"], ["https://other.example"], PORT) is not None

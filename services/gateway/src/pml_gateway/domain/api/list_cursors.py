@@ -1,8 +1,6 @@
 """Cursors of the gateway's own lists: the last entry of a page, after which the next one begins.
 Entries that come or go meanwhile move none twice and none past it, as they do with an offset."""
 
-import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +9,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
+from pml_common.contracts.cursors import BadCursor, decode_cursor, encode_cursor
 from pml_gateway.domain.api.errors import InvalidRequest
 
 _AFTER: Final[TypeAdapter[tuple[datetime, UUID]]] = TypeAdapter(tuple[AwareDatetime, UUID])
@@ -28,8 +27,7 @@ class After:
 
 def encode_after(after: After) -> str:
     """Return the cursor of the page after this entry."""
-    content = _AFTER.dump_json((after.at, after.workflow_id))
-    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+    return encode_cursor(_AFTER.dump_python((after.at, after.workflow_id), mode="json"))
 
 
 def sole_cursor(cursor: str | None, offset: int) -> str | None:
@@ -47,9 +45,8 @@ def decode_after(cursor: str | None, offset: int = 0) -> After | None:
     if cursor is None:
         return None
     try:
-        content = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        return After(*_AFTER.validate_json(content))
-    except (ValidationError, binascii.Error):
+        return After(*_AFTER.validate_json(decode_cursor(cursor)))
+    except (BadCursor, ValidationError):
         raise InvalidRequest("cursor", "must be `next_cursor` of a page, as it is") from None
 
 

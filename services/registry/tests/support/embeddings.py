@@ -1,10 +1,12 @@
 """A local server that speaks the protocol of OpenAI's embeddings."""
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
+
+from services.registry.tests.support.json_server import json_server
 
 Answer = Callable[[Sequence[str]], Awaitable[tuple[str, bytes]]]
 """Status and body for the texts of a request."""
@@ -25,22 +27,13 @@ async def embeddings(answer: Answer) -> AsyncGenerator[Embeddings]:
     """Serve `POST /v1/embeddings` until the context exits."""
     seen = Embeddings()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        length = head.lower().partition("content-length: ")[2].split("\r\n")[0]
-        asked = json.loads(await reader.readexactly(int(length)))
+    async def handle(head: str, asked: Any) -> tuple[str, bytes]:
         seen.heads.append(head)
         seen.models.append(asked["model"])
         seen.texts.append(asked["input"])
-        status, body = await answer(asked["input"])
-        sizes = f"Content-Length: {len(body)}\r\nConnection: close"
-        writer.write(f"HTTP/1.1 {status}\r\n{sizes}\r\n\r\n".encode() + body)
-        await writer.drain()
-        writer.close()
+        return await answer(asked["input"])
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        seen.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/"
+    async with json_server(handle) as seen.url:
         yield seen
 
 

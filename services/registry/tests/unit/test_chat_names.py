@@ -10,9 +10,10 @@ from pydantic import JsonValue
 
 from pml_registry.adapters.chat_names import ChatNameModel
 from pml_registry.domain.curation import Unnamed
+from services.registry.tests.support.json_server import json_server
 from services.registry.tests.unit.test_curation_rules import unnamed
 
-Answer = Callable[[asyncio.StreamWriter, JsonValue], Awaitable[None]]
+Answer = Callable[[], Awaitable[tuple[str, bytes]]]
 Seen = list[tuple[str, JsonValue]]
 
 
@@ -25,24 +26,12 @@ async def endpoint(answer: Answer) -> AsyncGenerator[tuple[str, Seen]]:
     """Serve chat completions; yield the URL, and the heads and bodies of what was asked."""
     seen: Seen = []
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        length = head.lower().partition("content-length: ")[2].split("\r\n")[0]
-        body = json.loads(await reader.readexactly(int(length)))
+    async def handle(head: str, body: JsonValue) -> tuple[str, bytes]:
         seen.append((head, body))
-        await answer(writer, body)
-        writer.close()
+        return await answer()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}/v1/", seen
-
-
-async def reply(writer: asyncio.StreamWriter, body: bytes, status: str = "200 OK") -> None:
-    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    writer.write(head.encode() + body)
-    await writer.drain()
+    async with json_server(handle) as url:
+        yield url, seen
 
 
 def completion(content: str) -> bytes:
@@ -58,9 +47,9 @@ async def propose(url: str, asked: list[Unnamed], key: str | None = None) -> dic
 
 
 async def test_each_program_gets_the_name_that_the_model_wrote() -> None:
-    async def answer(writer: asyncio.StreamWriter, _: JsonValue) -> None:
+    async def answer() -> tuple[str, bytes]:
         text = 'Here you are:\n```json\n{"p1": " fs:read_a ", "p2": 7, "p9": "fs:x"}\n```'
-        await reply(writer, completion(text))
+        return "200 OK", completion(text)
 
     async with endpoint(answer) as (url, seen):
         assert await propose(url, capabilities(2), "secret") == {"intent 0": "fs:read_a"}
@@ -72,8 +61,8 @@ async def test_each_program_gets_the_name_that_the_model_wrote() -> None:
 
 
 async def test_many_programs_are_asked_for_in_parts() -> None:
-    async def answer(writer: asyncio.StreamWriter, _: JsonValue) -> None:
-        await reply(writer, completion('{"p1": "fs:one"}'))
+    async def answer() -> tuple[str, bytes]:
+        return "200 OK", completion('{"p1": "fs:one"}')
 
     async with endpoint(answer) as (url, seen):
         assert list(await propose(url, capabilities(21))) == ["intent 0", "intent 20"]
@@ -94,8 +83,8 @@ BAD = {
 
 @pytest.mark.parametrize(("body", "status"), BAD.values(), ids=BAD)
 async def test_without_a_proper_answer_there_is_no_name(body: bytes, status: str) -> None:
-    async def answer(writer: asyncio.StreamWriter, _: JsonValue) -> None:
-        await reply(writer, body, status)
+    async def answer() -> tuple[str, bytes]:
+        return status, body
 
     async with endpoint(answer) as (url, _):
         assert await propose(url, capabilities(1)) == {}
@@ -104,8 +93,9 @@ async def test_without_a_proper_answer_there_is_no_name(body: bytes, status: str
 async def test_nobody_waits_for_a_model_that_does_not_answer() -> None:
     released = asyncio.Event()
 
-    async def answer(_: asyncio.StreamWriter, __: JsonValue) -> None:
+    async def answer() -> tuple[str, bytes]:
         await released.wait()
+        return "200 OK", b"{}"
 
     async with endpoint(answer) as (url, _):
         model = ChatNameModel(url, "small", None, timeout_s=0.05)
@@ -114,10 +104,10 @@ async def test_nobody_waits_for_a_model_that_does_not_answer() -> None:
 
 
 async def test_an_endpoint_that_is_away_gives_no_name() -> None:
-    async with endpoint(reply_nothing) as (url, _):
+    async with endpoint(nothing) as (url, _):
         pass
     assert await propose(url, capabilities(1)) == {}
 
 
-async def reply_nothing(_: asyncio.StreamWriter, __: JsonValue) -> None:
-    return None
+async def nothing() -> tuple[str, bytes]:
+    return "200 OK", b"{}"

@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["libs.pml_local.tests.support.harness"]
 
-# The duration of an example depends on the machine's load.
-settings.register_profile("pml", deadline=None)
+# How long an example takes, and how long it takes to make one, depends on the machine's load.
+settings.register_profile("pml", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("pml")
 
 

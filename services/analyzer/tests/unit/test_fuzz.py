@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from services.analyzer.tests.support.fuzzing import check
 from services.analyzer.tests.support.mutations import snippets, texts
@@ -15,11 +15,6 @@ def test_there_are_programs_to_damage() -> None:
 
 
 @given(texts(PROGRAMS))
-@settings(
-    max_examples=600,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=600, derandomize=True)
 def test_a_damaged_program_is_analysed_or_refused_with_a_place_in_it(text: str) -> None:
     check(text)

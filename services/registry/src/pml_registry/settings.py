@@ -65,7 +65,9 @@ class RegistrySettings(StorageSettings):
     registry_embedding_wait_s: float = Field(
         default=2.0,
         gt=0,
-        description="Bound of what a search, or what is stored, waits for the endpoint.",
+        lt=4.0,
+        description="Bound of what a search, or what is stored, waits for the endpoint; a search "
+        "waits at most 4 s for any embedder.",
     )
     registry_curation_after: int = Field(
         default=20,

@@ -3,6 +3,7 @@
 import pytest
 
 from pml_registry.adapters.minilm import MiniLmEmbedder
+from pml_registry.application.searching import EMBED_WITHIN_S
 from pml_registry.settings import LOCAL_MODEL, RegistrySettings
 
 
@@ -41,3 +42,12 @@ def test_what_needs_a_server_names_the_setting_of_its_address(
         RegistrySettings()
     monkeypatch.setenv(missing, "http://localhost:9")
     assert RegistrySettings().model_dump()[name.removeprefix("PML_").lower()] == value
+
+
+def test_the_wait_for_an_endpoint_ends_before_that_of_a_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PML_POSTGRES_DSN", "postgresql://localhost/pml")
+    monkeypatch.setenv("PML_REGISTRY_EMBEDDING_WAIT_S", str(EMBED_WITHIN_S))
+    with pytest.raises(ValueError, match="less than 4"):
+        RegistrySettings()

@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 import numpy as np
 from discovery.synthetic import SCOPE, Synthetic, fill, registrations
 
-from libs.pml_local.tests.support.harness import fresh_database, reachable_folder, running_postgres
+from libs.pml_local.tests.support.databases import Databases
+from libs.pml_local.tests.support.harness import reachable_folder, running_postgres
 from pml_common.contracts.registry import Discover, ResolveCapability
 from pml_common.storage.columns import scope_columns
 from pml_common.storage.queries import load_queries
@@ -173,7 +174,7 @@ async def run(sizes: Sequence[int], rounds: int) -> None:
     with reachable_folder() as folder:
         async with (
             running_postgres(folder) as server,
-            fresh_database(server) as dsn,
+            Databases(server).empty() as dsn,
             open_scoped_schema(dsn, "registry", "pml_registry") as pools,
         ):
             begin = 0

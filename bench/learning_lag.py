@@ -23,9 +23,9 @@ import asyncpg
 import psutil
 from traces import CAPABILITIES, DURABLE, FEW, run_of
 
+from libs.pml_local.tests.support.databases import Databases
 from libs.pml_local.tests.support.harness import (
     eventually,
-    fresh_database,
     reachable_folder,
     running_postgres,
     stack_identity,
@@ -116,7 +116,7 @@ async def measure(given: argparse.Namespace, home: Path) -> None:
     nats = NatsServer(home / "nats", home / "nats.log", secrets.token_hex())
     async with (
         running_postgres(home, **DURABLE, track_commit_timestamp="on") as server,
-        fresh_database(server) as dsn,
+        Databases(server).empty() as dsn,
     ):
         process = await start_part(nats)
         try:

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 import asyncpg
 
+from libs.pml_local.tests.support.databases import Databases
 from libs.pml_local.tests.support.harness import (
-    fresh_database,
     reachable_folder,
     running_postgres,
 )
@@ -266,7 +266,7 @@ async def measure_store(given: argparse.Namespace, home: Path) -> list[str]:
     load = f"{os.getloadavg()[0]:.1f}"
     async with (
         running_postgres(home, **DURABLE) as server,
-        fresh_database(server) as dsn,
+        Databases(server).empty() as dsn,
         open_schema(dsn, "learner", "pml_learner") as pool,
     ):
         store = PostgresTraceStore(pool)

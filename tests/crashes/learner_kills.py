@@ -22,9 +22,9 @@ import asyncpg
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
+from libs.pml_local.tests.support.databases import Databases
 from libs.pml_local.tests.support.harness import (
     eventually,
-    fresh_database,
     reachable_folder,
     running_postgres,
     stack_identity,
@@ -205,7 +205,7 @@ async def _servers(home: Path) -> AsyncGenerator[tuple[str, str]]:
     server = NatsServer(home / "nats", home / "nats.log", secrets.token_hex())
     process = await start_part(server)
     try:
-        async with running_postgres(home) as postgres, fresh_database(postgres) as dsn:
+        async with running_postgres(home) as postgres, Databases(postgres).empty() as dsn:
             yield server.url, dsn
     finally:
         await process.kill()

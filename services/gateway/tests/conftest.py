@@ -1,11 +1,12 @@
 """Stores in Postgres and in memory, for one contract suite."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
 
+from libs.pml_local.tests.support.databases import Databases, Schema
 from pml_common.bus.memory import MemoryBus
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.live_workflows import LiveWorkflows
@@ -25,6 +26,15 @@ from pml_gateway.adapters.postgres.results import PostgresResults
 from pml_gateway.adapters.postgres.speculations import PostgresSpeculatedRuns
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stores import Stores
+
+GATEWAY = Schema("gateway", "pml_gateway")
+
+
+@pytest.fixture
+async def postgres_dsn(databases: Databases) -> AsyncIterator[str]:
+    """A fresh database with the gateway's schema, dropped after the test."""
+    async with databases.copy(GATEWAY) as dsn:
+        yield dsn
 
 
 @asynccontextmanager

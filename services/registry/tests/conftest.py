@@ -1,9 +1,10 @@
 """The registry's stores, in Postgres and in memory, and an embedder without a model."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 
+from libs.pml_local.tests.support.databases import Databases, Schema
 from pml_common.storage.schema import open_scoped_schema
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
@@ -12,6 +13,15 @@ from services.registry.tests.support.builders import SIMILAR_HASH, analysed
 from services.registry.tests.support.curation_driver import CurationDriver
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores, memory_stores, postgres_stores
+
+REGISTRY = Schema("registry", "pml_registry", with_roles=True)
+
+
+@pytest.fixture
+async def postgres_dsn(databases: Databases) -> AsyncIterator[str]:
+    """A fresh database with the registry's schema, dropped after the test."""
+    async with databases.copy(REGISTRY) as dsn:
+        yield dsn
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])

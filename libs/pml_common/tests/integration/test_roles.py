@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from libs.pml_local.tests.support.harness import fresh_database
+from libs.pml_local.tests.support.databases import Databases
 from pml_common.storage.errors import RolesMissing
 from pml_common.storage.migrations import migrate
 from pml_common.storage.pool import open_pool
@@ -32,7 +32,8 @@ async def _session(dsn: str) -> AsyncGenerator[asyncpg.Connection]:
 
 async def test_services_that_start_together_make_them_once(postgres_server: PostgresServer) -> None:
     schema = f"s{secrets.token_hex(4)}"
-    async with fresh_database(postgres_server) as one, fresh_database(postgres_server) as other:
+    databases = Databases(postgres_server)
+    async with databases.empty() as one, databases.empty() as other:
         starts = [migrate(dsn, schema, (), with_roles=True) for dsn in (one, other) * 3]
         await asyncio.gather(*starts)
         roles = roles_of("pml", schema)
@@ -54,7 +55,7 @@ async def test_a_user_who_may_not_make_them_is_told_what_to_grant(
     postgres_server: PostgresServer,
 ) -> None:
     user, schema = f"u{secrets.token_hex(4)}", "room"
-    async with fresh_database(postgres_server) as dsn:
+    async with Databases(postgres_server).empty() as dsn:
         parts = urlsplit(dsn)
         async with _session(dsn) as session:
             await session.execute(f"CREATE ROLE {user} NOLOGIN")

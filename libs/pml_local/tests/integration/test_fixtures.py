@@ -7,10 +7,10 @@ import asyncpg
 import pytest
 from nats.aio.client import Client
 
+from libs.pml_local.tests.support.databases import Databases
 from libs.pml_local.tests.support.harness import (
     RunningNats,
     eventually,
-    fresh_database,
     reachable_folder,
     running_postgres,
 )
@@ -76,7 +76,7 @@ WHERE datname = current_database() AND usename IS DISTINCT FROM current_user
 async def test_a_database_in_use_is_dropped_while_autovacuum_works_in_it() -> None:
     with reachable_folder() as folder:
         async with running_postgres(folder, **LINGERS) as server:
-            async with fresh_database(server) as dsn:
+            async with Databases(server).empty() as dsn:
                 writer = await asyncpg.connect(dsn)
                 await writer.execute("CREATE TABLE rows AS SELECT generate_series(1, 9999) AS n")
                 await writer.execute("DELETE FROM rows")

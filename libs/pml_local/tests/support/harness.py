@@ -1,12 +1,12 @@
 """pytest fixtures on real servers, registered from the root conftest.
 
 `nats_url`, `nats_server`: a fresh nats-server per test. `postgres_dsn`: a fresh database per test
-on one server per session. All servers die with pytest, even when it is killed (see process.py).
+on one server per session; a service's tests get one with its schema (databases.py). All servers die
+with pytest, even when it is killed (see process.py).
 """
 
 import asyncio
 import inspect
-import itertools
 import os
 import secrets
 import signal
@@ -23,9 +23,9 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.databases import Databases
 from pml_common.bus.identity import Identity
 from pml_common.contracts.catalog import SERVICES
 from pml_common.signing import SigningKey, TrustedKeys
@@ -39,13 +39,6 @@ from pml_local.process import ChildProcess
 T = TypeVar("T")
 POLL_SECONDS = 0.01
 _UNSAFE_BUT_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-_database_numbers = itertools.count(1)
-_END_SESSIONS = """
-SELECT pg_terminate_backend(pid)
-FROM pg_stat_activity WHERE datname = '{}' AND usename = current_user
-"""
-"""Not DROP ... WITH (FORCE): that fails during autovacuum, which only a superuser may end this way;
-a plain DROP ends autovacuum itself."""
 
 
 async def eventually(
@@ -190,33 +183,20 @@ async def running_postgres(folder: Path, **settings: str) -> AsyncGenerator[Post
         await process.stop()
 
 
+@pytest.fixture(scope="session")
+def databases(postgres_server: PostgresServer) -> Databases:
+    """The databases of the session's Postgres."""
+    return Databases(postgres_server)
+
+
 @pytest.fixture
-async def postgres_dsn(postgres_server: PostgresServer) -> AsyncIterator[str]:
+async def empty_dsn(databases: Databases) -> AsyncIterator[str]:
     """A fresh empty database (with pgvector), dropped after the test."""
-    async with fresh_database(postgres_server) as dsn:
+    async with databases.empty() as dsn:
         yield dsn
 
 
-@asynccontextmanager
-async def fresh_database(server: PostgresServer) -> AsyncGenerator[str]:
-    """Create an empty database (with pgvector) until the context exits."""
-    name = f"test_{next(_database_numbers)}"
-    await _administer(server, f"CREATE DATABASE {name}")
-    try:
-        yield server.dsn(name)
-    finally:
-        await _administer(
-            server,
-            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
-            _END_SESSIONS.format(name),
-            f"DROP DATABASE {name}",
-        )
-
-
-async def _administer(server: PostgresServer, *statements: str) -> None:
-    connection = await asyncpg.connect(server.dsn())
-    try:
-        for statement in statements:
-            await connection.execute(statement)
-    finally:
-        await connection.close()
+@pytest.fixture
+def postgres_dsn(empty_dsn: str) -> str:
+    """A fresh database, dropped after the test; a service's tests get one with its schema."""
+    return empty_dsn

@@ -186,16 +186,16 @@ async def test_a_new_month_gets_statistics_once_it_has_traces(postgres_dsn: str)
 
 
 @pytest.mark.integration
-async def test_stored_traces_are_carried_over(postgres_dsn: str) -> None:
+async def test_stored_traces_are_carried_over(empty_dsn: str) -> None:
     before = [each for each in read_migrations("pml_learner") if each.name < "0008"]
-    await migrate(postgres_dsn, "learner", before)
+    await migrate(empty_dsn, "learner", before)
     capability, ids = uuid4(), [uuid4() for _ in range(3)]
-    session = await asyncpg.connect(postgres_dsn, server_settings={"search_path": "learner"})
+    session = await asyncpg.connect(empty_dsn, server_settings={"search_path": "learner"})
     for number, days in enumerate((0, 30, 200)):
         parent = ids[number - 1] if number else None
         await session.execute(OLD_ROW, capability, ids[number], NOW - days * DAY, parent)
     await session.close()
-    async with open_schema(postgres_dsn, "learner", "pml_learner") as pool:
+    async with open_schema(empty_dsn, "learner", "pml_learner") as pool:
         store = PostgresTraceStore(pool)
         page = await store.traces(ListTraces(scope=SCOPE, capability_id=capability))
         assert [trace.trace_id for trace in page.traces] == ids

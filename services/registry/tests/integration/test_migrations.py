@@ -47,17 +47,15 @@ FROM workflow_pattern WHERE code = 'return 1;';
 
 
 @pytest.mark.integration
-async def test_each_capability_becomes_a_record_with_one_version(postgres_dsn: str) -> None:
+async def test_each_capability_becomes_a_record_with_one_version(empty_dsn: str) -> None:
     every = list(read_migrations("pml_registry"))
-    await migrate(postgres_dsn, "registry", [each for each in every if each.name < _BEFORE])
-    session = await asyncpg.connect(
-        postgres_dsn, server_settings={"search_path": "registry,public"}
-    )
+    await migrate(empty_dsn, "registry", [each for each in every if each.name < _BEFORE])
+    session = await asyncpg.connect(empty_dsn, server_settings={"search_path": "registry,public"})
     try:
         await session.execute(_TWO_CAPABILITIES)
     finally:
         await session.close()
-    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+    async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
         stores = postgres_stores(pools)
         stores.checks.accepts_unsigned = True
         resolution = Resolution(stores.records, stores.capabilities)
@@ -97,19 +95,17 @@ SELECT org, project, server, 'read', '{}', '', 'read', $1::real[]::vector, 'firs
 
 
 @pytest.mark.integration
-async def test_vectors_of_the_model_with_most_of_them_are_moved(postgres_dsn: str) -> None:
+async def test_vectors_of_the_model_with_most_of_them_are_moved(empty_dsn: str) -> None:
     every = list(read_migrations("pml_registry"))
-    await migrate(postgres_dsn, "registry", [each for each in every if each.name < _BEFORE])
-    session = await asyncpg.connect(
-        postgres_dsn, server_settings={"search_path": "registry,public"}
-    )
+    await migrate(empty_dsn, "registry", [each for each in every if each.name < _BEFORE])
+    session = await asyncpg.connect(empty_dsn, server_settings={"search_path": "registry,public"})
     try:
         await session.execute(_TWO_CAPABILITIES)
         await session.execute(_EMBEDDED, _FIRST, _SECOND)
         await session.execute(_A_TOOL, _FIRST)
     finally:
         await session.close()
-    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+    async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
         models, index = PostgresEmbeddingModels(pools.batch), PgvectorIndex(pools)
         (model,) = await models.all()
         assert (model.model, model.state) == (EmbeddingModel("first", 384), "serving")
@@ -143,18 +139,16 @@ VALUES ('acme', 'webapp', 'fs:stat', 'fs:read', 'sequence', 'observed', 3);
 
 
 @pytest.mark.integration
-async def test_edges_from_before_they_faded_fade_and_stay(postgres_dsn: str) -> None:
+async def test_edges_from_before_they_faded_fade_and_stay(empty_dsn: str) -> None:
     every = list(read_migrations("pml_registry"))
-    await migrate(postgres_dsn, "registry", [each for each in every if each.name < "0011"])
-    session = await asyncpg.connect(
-        postgres_dsn, server_settings={"search_path": "registry,public"}
-    )
+    await migrate(empty_dsn, "registry", [each for each in every if each.name < "0011"])
+    session = await asyncpg.connect(empty_dsn, server_settings={"search_path": "registry,public"})
     try:
         await session.execute(_TWO_CAPABILITIES.split(";\nINSERT INTO capability_usage")[0])
         await session.execute(_EDGES)
     finally:
         await session.close()
-    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
+    async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
         store = postgres_stores(pools).shown
         assert await store.fade(datetime.now(UTC) + 50 * HALF_LIFE, 9) == 1
         async with pools.across() as held:

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from libs.pml_local.tests.support.harness import fresh_database
+from libs.pml_local.tests.support.databases import Databases
 from pml_common.contracts.scope import Scope
 from pml_common.storage.roles import Roles, find_roles, roles_of
 from pml_common.storage.schema import open_scoped_schema
@@ -227,7 +227,7 @@ async def test_a_message_of_another_scope_is_not_replayed(pools: ScopedPools) ->
 async def test_the_schema_may_belong_to_another_user(postgres_server: PostgresServer) -> None:
     owner = f"o{secrets.token_hex(4)}"
     roles = roles_of(owner, "registry")
-    async with fresh_database(postgres_server) as dsn:
+    async with Databases(postgres_server).empty() as dsn:
         database = dsn.rpartition("/")[2]
         async with owner_session(dsn) as session:
             await session.execute(f"CREATE ROLE {owner} NOLOGIN")

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from libs.pml_local.tests.support.harness import fresh_database
+from libs.pml_local.tests.support.databases import Databases
 from pml_common.contracts.scope import Scope
 from pml_common.storage.queries import load_queries
 from pml_common.storage.roles import Roles, find_roles
@@ -99,7 +99,7 @@ _IDS = 3
 @pytest.fixture(scope="module")
 async def stored(postgres_server: PostgresServer) -> AsyncGenerator[Tenants]:
     async with (
-        fresh_database(postgres_server) as dsn,
+        Databases(postgres_server).empty() as dsn,
         tenants(dsn, postgres_server.dsn()) as found,
     ):
         yield found

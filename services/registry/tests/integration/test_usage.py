@@ -44,16 +44,14 @@ async def test_a_learning_update_rewrites_no_searched_column(
 
 
 @pytest.mark.integration
-async def test_the_migration_keeps_earlier_usage(postgres_dsn: str) -> None:
+async def test_the_migration_keeps_earlier_usage(empty_dsn: str) -> None:
     every = list(read_migrations("pml_registry"))
     earlier = [migration for migration in every if migration.name < _BEFORE]
-    await migrate(postgres_dsn, "registry", earlier)
-    session = await asyncpg.connect(
-        postgres_dsn, server_settings={"search_path": "registry,public"}
-    )
+    await migrate(empty_dsn, "registry", earlier)
+    session = await asyncpg.connect(empty_dsn, server_settings={"search_path": "registry,public"})
     try:
         await session.execute(_A_CAPABILITY)
-        await migrate(postgres_dsn, "registry", every, with_roles=True)
+        await migrate(empty_dsn, "registry", every, with_roles=True)
         await session.execute("SET pml.migrating = 'on'")
         row = await session.fetchrow("SELECT * FROM capability")
     finally:

@@ -1,0 +1,124 @@
+"""Databases on a server: empty ones, copies of a migrated one, one that tests share."""
+
+import itertools
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import asyncpg
+
+from pml_common.storage.schema import migrate_schema
+from pml_local.postgres import PostgresServer
+
+_END_SESSIONS = """
+SELECT pg_terminate_backend(pid)
+FROM pg_stat_activity WHERE datname = '{}' AND usename = current_user
+"""
+"""Not DROP ... WITH (FORCE): that fails during autovacuum, which only a superuser may end this way;
+a plain DROP ends autovacuum itself."""
+_numbers = itertools.count(1)
+_TABLES = """
+SELECT oid::regclass::text
+FROM pg_class
+WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+    AND relname <> 'schema_migration'
+"""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A service's schema, and the package with its migrations."""
+
+    name: str
+    package: str
+    with_roles: bool = False
+    """Whether its rows are kept apart by scope (row-level security)."""
+
+
+class Databases:
+    """The databases of one server."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._migrated: dict[Schema, str] = {}
+
+    @asynccontextmanager
+    async def empty(self) -> AsyncGenerator[str]:
+        """Create an empty database (with pgvector) until the context exits; returns its DSN."""
+        async with self._created("") as dsn:
+            yield dsn
+
+    @asynccontextmanager
+    async def copy(self, schema: Schema) -> AsyncGenerator[str]:
+        """Create a database with all migrations of a schema until the context exits; returns its
+        DSN."""
+        if schema not in self._migrated:
+            template = f"template_{schema.name}"
+            await self._administer(f"CREATE DATABASE {template}")
+            await migrate_schema(
+                self._server.dsn(template),
+                schema.name,
+                schema.package,
+                with_roles=schema.with_roles,
+            )
+            self._migrated[schema] = template
+        # Copying the files is several times as fast as logging them (the default strategy).
+        source = f" TEMPLATE {self._migrated[schema]} STRATEGY file_copy"
+        async with self._created(source) as dsn:
+            yield dsn
+
+    @asynccontextmanager
+    async def _created(self, source: str) -> AsyncGenerator[str]:
+        name = f"test_{next(_numbers)}"
+        await self._administer(f"CREATE DATABASE {name}{source}")
+        try:
+            yield self._server.dsn(name)
+        finally:
+            await self._administer(
+                f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+                _END_SESSIONS.format(name),
+                f"DROP DATABASE {name}",
+            )
+
+    async def _administer(self, *statements: str) -> None:
+        connection = await asyncpg.connect(self._server.dsn())
+        try:
+            for statement in statements:
+                await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+class SharedDatabase:
+    """A migrated database that tests share, each of which finds it empty."""
+
+    def __init__(self, dsn: str, owner: asyncpg.Connection, tables: Sequence[str]) -> None:
+        self.dsn = dsn
+        self._owner = owner
+        self._tables = tables
+
+    async def empty(self) -> None:
+        """Delete all rows of the schema."""
+        filled = await self._owner.fetch(
+            " UNION ALL ".join(
+                f"SELECT '{table}' AS name WHERE EXISTS (SELECT FROM {table})"  # noqa: S608 - ours
+                for table in self._tables
+            )
+        )
+        if filled:
+            names = ", ".join(row["name"] for row in filled)
+            await self._owner.execute(f"TRUNCATE {names} RESTART IDENTITY CASCADE")
+
+
+@asynccontextmanager
+async def shared_database(databases: Databases, schema: Schema) -> AsyncGenerator[SharedDatabase]:
+    """Create the database that tests of a schema share until the context exits."""
+    async with databases.copy(schema) as dsn:
+        # The owner sees rows in spite of row-level security with this setting alone.
+        owner = await asyncpg.connect(dsn, server_settings={"pml.migrating": "on"})
+        try:
+            await owner.execute(f"SET search_path TO {schema.name}, public")
+            tables = [row[0] for row in await owner.fetch(_TABLES, schema.name)]
+            yield SharedDatabase(dsn, owner, tables)
+        finally:
+            await owner.close()

@@ -5,11 +5,12 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
-# uv from the machine if it is there, else one of our own beside the checkout.
-OWN_UV := $(CURDIR)/.cache/uv
-export PATH := $(PATH):$(OWN_UV)/bin
-UV := $(shell command -v uv || echo $(OWN_UV)/bin/uv)
-RUN := $(UV) run --frozen --no-sync
+# uv from the machine if it is there, else one of our own. No target is an absolute path: make splits
+# those with spaces.
+OWN_UV := .cache/uv
+UV := $(if $(shell command -v uv),,$(OWN_UV)/bin/uv)
+export PATH := $(PATH):$(CURDIR)/$(OWN_UV)/bin
+RUN := uv run --frozen --no-sync
 # As many tests at once as there are processors; those of one file share its stack, and the long ones
 # (see testpaths) come first.
 PYTEST := $(RUN) pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
@@ -28,20 +29,24 @@ COMPILER := services/analyzer/src/pml_analyzer/compiler
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
-$(UV):
+$(OWN_UV)/bin/uv:
 	$(PYTHON) -m venv $(OWN_UV)
-	$(OWN_UV)/bin/pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'
+	$(OWN_UV)/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'
 
 .PHONY: setup
 setup: $(UV) ## install everything that is missing
-	@$(UV) sync --frozen --quiet
+	@uv sync --frozen --quiet
+
+.PHONY: setup-run
+setup-run: $(UV) ## install what running needs and is missing; removes no tool of developers
+	@uv sync --frozen --quiet --no-dev --inexact
 
 .PHONY: demo
-demo: setup ## the main job on real MCP servers, from nothing to a learned capability
+demo: setup-run ## the main job on real MCP servers, from nothing to a learned capability
 	$(RUN) pml demo
 
 .PHONY: up
-up: setup ## the whole stack on this machine, until Ctrl-C
+up: setup-run ## the whole stack on this machine, until Ctrl-C
 	$(RUN) pml up
 
 .PHONY: test

@@ -1,0 +1,68 @@
+"""Installation by `make`."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYTHON = """#!/usr/bin/env bash
+case "$2" in
+  venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  pip) cp uv-that-notes "${0%/*}/uv" ;;
+esac
+"""
+UV = """#!/usr/bin/env bash
+echo "${0#"$PWD"/} $*" >> noted
+"""
+
+
+def _program(file: Path, text: str) -> None:
+    file.write_text(text)
+    file.chmod(0o755)
+
+
+def _run(folder: Path, words: Sequence[str], env: dict[str, str]) -> str:
+    ran = subprocess.run(
+        words, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    return ran.stdout
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with spaces on its path, and in it the Makefile, a Python that only makes folders
+    and a uv that only notes how it is called."""
+    folder = tmp_path / "a b" / "c d"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", folder)
+    _program(folder / "python", PYTHON)
+    _program(folder / "uv-that-notes", UV)
+    return folder
+
+
+@pytest.fixture
+def without_uv(tmp_path: Path) -> dict[str, str]:
+    """An environment in which there is no uv."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "cp", "make", "mkdir"):
+        (programs / name).symlink_to(shutil.which(name) or name)
+    return {"PATH": str(programs)}
+
+
+def test_make_installs_into_a_checkout_whose_path_has_spaces(
+    checkout: Path, without_uv: dict[str, str]
+) -> None:
+    for target in ("setup", "demo"):
+        _run(checkout, ("make", target, "PYTHON=./python"), without_uv)
+    uv = ".cache/uv/bin/uv"
+    assert (checkout / "noted").read_text().splitlines() == [
+        f"{uv} sync --frozen --quiet",
+        f"{uv} sync --frozen --quiet --no-dev --inexact",
+        f"{uv} run --frozen --no-sync pml demo",
+    ]
+    assert {each.name for each in checkout.parents[1].iterdir()} == {"a b", "bin"}
+    assert [each.name for each in checkout.parent.iterdir()] == ["c d"]

@@ -1,8 +1,9 @@
-"""Registers the fixtures on real servers for every test of the workspace."""
+"""Registers the fixtures on real servers for every test of the workspace, and marks promises."""
 
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,32 @@ pytest_plugins = ["libs.pml_local.tests.support.harness"]
 # How long an example takes, and how long it takes to make one, depends on the machine's load.
 settings.register_profile("pml", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("pml")
+
+ROOT = Path(__file__).parent
+PROMISES = (
+    "tests/binding",
+    "tests/crashes",
+    "tests/e2e/test_crashes.py",
+    "tests/e2e/test_parking.py",
+    "tests/faults",
+    "libs/pml_common/tests/integration/test_bus_restarts.py",
+    "services/executor/tests/hostile",
+    "services/executor/tests/integration/test_deno_replay.py",
+    "services/executor/tests/integration/test_parking_replay.py",
+    "services/gateway/tests/integration/test_gateway_outages.py",
+    "services/gateway/tests/integration/test_ledger_outages.py",
+    "services/registry/tests/integration/test_record_races.py",
+)
+"""Tests of what must never fail, not even once: crashes, faults, hostile programs, what is bound
+to what was shown, durability. The gate gives them no second try (tools/gate/tests.py)."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of promises."""
+    folders = [ROOT / each for each in PROMISES]
+    for item in items:
+        if any(item.path.is_relative_to(folder) for folder in folders):
+            item.add_marker("promise")
 
 
 @pytest.fixture(scope="session", autouse=True)

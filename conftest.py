@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from libs.pml_local.tests.support.patience import SLOWNESS
+
 pytest_plugins = ["libs.pml_local.tests.support.harness"]
+
+TEST_S = 300.0
+"""A test that hangs fails with its stacks, long after the longest would have ended."""
+os.environ.setdefault("PYTEST_TIMEOUT", str(TEST_S * SLOWNESS))  # read by pytest-timeout
 
 # How long an example takes, and how long it takes to make one, depends on the machine's load.
 settings.register_profile("pml", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -26,6 +26,7 @@ from typing import TypeVar
 import pytest
 
 from libs.pml_local.tests.support.databases import Databases
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.identity import Identity
 from pml_common.contracts.catalog import SERVICES
 from pml_common.signing import SigningKey, TrustedKeys
@@ -42,7 +43,7 @@ _UNSAFE_BUT_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writ
 
 
 async def eventually(
-    check: Callable[[], T | Awaitable[T | None] | None], within: float = 60.0
+    check: Callable[[], T | Awaitable[T | None] | None], within: float = PATIENCE_S
 ) -> T:
     """Poll `check` until its result is truthy and return it; it may be async, and may assert.
 

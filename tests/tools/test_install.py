@@ -1,7 +1,9 @@
-"""Installation by `make`."""
+"""Installation by `make`, and the hooks of a commit."""
 
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +19,7 @@ esac
 UV = """#!/usr/bin/env bash
 echo "${0#"$PWD"/} $*" >> noted
 """
+FAULTY = '"""What it is."""\nimport os\nx = {1:eval}'
 
 
 def _program(file: Path, text: str) -> None:
@@ -66,3 +69,25 @@ def test_make_installs_into_a_checkout_whose_path_has_spaces(
     ]
     assert {each.name for each in checkout.parents[1].iterdir()} == {"a b", "bin"}
     assert [each.name for each in checkout.parent.iterdir()] == ["c d"]
+
+
+def test_a_commit_checks_changed_files_alone(tmp_path: Path) -> None:
+    for name in (".pre-commit-config.yaml", "pyproject.toml", "tools/lint/docstrings.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv").symlink_to(Path(sys.prefix))
+    (tmp_path / ".gitignore").write_text(".venv\n.cache\n")
+    # A hook that runs this test has its own repository in them.
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env = {**ours, "GIT_CONFIG_GLOBAL": os.devnull, "PRE_COMMIT_HOME": str(tmp_path / ".cache")}
+    (tmp_path / "old.py").write_text(FAULTY)
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "a")):
+        assert _run(tmp_path, (*git, *words), env) == ""
+    (tmp_path / "new.py").write_text(FAULTY)
+    _run(tmp_path, ("git", "add", "."), env)
+    said = _run(tmp_path, (sys.executable, "-m", "pre_commit", "run"), env)
+    assert said.count("Failed") == 3, said
+    assert "new.py" in said
+    assert (tmp_path / "new.py").read_text().endswith("x = {1: eval}\n")
+    assert (tmp_path / "old.py").read_text() == FAULTY

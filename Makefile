@@ -11,6 +11,9 @@ OWN_UV := .cache/uv
 UV := $(if $(shell command -v uv),,$(OWN_UV)/bin/uv)
 export PATH := $(PATH):$(CURDIR)/$(OWN_UV)/bin
 RUN := uv run --frozen --no-sync
+# Else uv and Deno know public authorities alone, and no company's.
+export UV_SYSTEM_CERTS ?= true
+export DENO_TLS_CA_STORE ?= system,mozilla
 # As many tests at once as there are processors; those of one file share its stack, and the long ones
 # (see testpaths) come first.
 PYTEST := $(RUN) pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
@@ -29,9 +32,12 @@ COMPILER := services/analyzer/src/pml_analyzer/compiler
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
+# pip before 24.2 knows public authorities alone, too: it is given the system's, unless it is configured.
 $(OWN_UV)/bin/uv:
 	$(PYTHON) -m venv $(OWN_UV)
-	$(OWN_UV)/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'
+	REQUESTS_CA_BUNDLE="$${REQUESTS_CA_BUNDLE-$$($(PYTHON) -c \
+		'import ssl; at = ssl.get_default_verify_paths(); print(at.cafile or at.capath or "")')}" \
+		$(OWN_UV)/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'
 
 .PHONY: setup
 setup: $(UV) ## install everything that is missing

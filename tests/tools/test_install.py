@@ -17,7 +17,7 @@ case "$2" in
 esac
 """
 UV = """#!/usr/bin/env bash
-echo "${0#"$PWD"/} $*" >> noted
+echo "${0#"$PWD"/} $UV_SYSTEM_CERTS $DENO_TLS_CA_STORE $*" >> noted
 """
 FAULTY = '"""What it is."""\nimport os\nx = {1:eval}'
 
@@ -61,7 +61,7 @@ def test_make_installs_into_a_checkout_whose_path_has_spaces(
 ) -> None:
     for target in ("setup", "demo"):
         _run(checkout, ("make", target, "PYTHON=./python"), without_uv)
-    uv = ".cache/uv/bin/uv"
+    uv = ".cache/uv/bin/uv true system,mozilla"
     assert (checkout / "noted").read_text().splitlines() == [
         f"{uv} sync --frozen --quiet",
         f"{uv} sync --frozen --quiet --no-dev --inexact",
@@ -69,6 +69,14 @@ def test_make_installs_into_a_checkout_whose_path_has_spaces(
     ]
     assert {each.name for each in checkout.parents[1].iterdir()} == {"a b", "bin"}
     assert [each.name for each in checkout.parent.iterdir()] == ["c d"]
+
+
+def test_certificates_that_the_user_chose_are_kept(
+    checkout: Path, without_uv: dict[str, str]
+) -> None:
+    chosen = {"UV_SYSTEM_CERTS": "false", "DENO_TLS_CA_STORE": "mozilla"}
+    _run(checkout, ("make", "setup", "PYTHON=./python"), without_uv | chosen)
+    assert " false mozilla " in (checkout / "noted").read_text()
 
 
 def test_a_commit_checks_changed_files_alone(tmp_path: Path) -> None:

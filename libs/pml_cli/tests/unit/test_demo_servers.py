@@ -69,6 +69,15 @@ def test_the_first_way_to_fetch_that_works_is_enough(tmp_path: Path) -> None:
     assert mark.exists()
 
 
+def test_servers_are_fetched_by_the_certificates_of_the_system_or_those_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("UV_SYSTEM_CERTS", raising=False)
+    monkeypatch.setenv("DENO_TLS_CA_STORE", "mozilla")
+    for name, value in {"UV_SYSTEM_CERTS": "true", "DENO_TLS_CA_STORE": "mozilla"}.items():
+        fetch(server(python(f"import os; assert os.environ[{name!r}] == {value!r}")))
+
+
 def test_what_cannot_be_fetched_says_why_and_what_it_needs() -> None:
     broken = server(python("raise SystemExit('no such package')"))
     with pytest.raises(DemoFailed, match=r"x 1 could not be fetched: no such package\n.*network"):

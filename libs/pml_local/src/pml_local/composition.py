@@ -9,7 +9,13 @@ from pathlib import Path
 from pml_common.contracts.catalog import QUERIES, SERVICES
 from pml_local.account import database_account
 from pml_local.approver import default_key_file, user_name, write_key
-from pml_local.environment import COMMON, own_variables, referenced_variables, select_variables
+from pml_local.environment import (
+    COMMON,
+    SYSTEM_CERTIFICATES,
+    own_variables,
+    referenced_variables,
+    select_variables,
+)
 from pml_local.errors import StackError
 from pml_local.folder import DataFolder, default_home
 from pml_local.keys import SIGNED_MARK, key_variables, make_keys
@@ -94,7 +100,7 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
     account = database_account()
     approver_key = options.approver_key or default_key_file(folder.home)
     passwords = {service: folder.secret(f"nats-{service}") for service in SERVICES}
-    users = {**os.environ, **options.env, "PML_HOME": str(folder.home)}
+    users = {**SYSTEM_CERTIFICATES, **os.environ, **options.env, "PML_HOME": str(folder.home)}
     nats = NatsServer(
         folder.nats,
         folder.log("nats"),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 COMMON = (
     "PATH",
@@ -30,9 +31,13 @@ FOR_MCP_SERVERS = (
     *("XDG_CACHE_HOME", "DENO_DIR", "UV_CACHE_DIR", "npm_config_cache"),
     *("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "DENO_CERT", "DENO_TLS_CA_STORE"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
-    *("NPM_CONFIG_REGISTRY", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
+    *("NPM_CONFIG_REGISTRY", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_SYSTEM_CERTS"),
 )
 """Variables that the gateway passes to MCP servers on this machine."""
+
+SYSTEM_CERTIFICATES: Final = {"UV_SYSTEM_CERTS": "true", "DENO_TLS_CA_STORE": "system,mozilla"}
+"""Variables by which uv and Deno accept what this machine accepts, such as a company's authority.
+The user's own win."""
 
 _REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^{}]*)?\}")
 _ANSWERS = "PML_INPUT_*"

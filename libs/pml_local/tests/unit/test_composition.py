@@ -109,6 +109,17 @@ async def test_a_service_gets_only_the_variables_that_it_names(
     assert _told(told, "LC_ALL") == set(told)
 
 
+async def test_servers_that_the_gateway_starts_accept_what_this_machine_accepts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("UV_SYSTEM_CERTS", raising=False)
+    monkeypatch.setenv("DENO_TLS_CA_STORE", "mozilla")
+    told = await _environments(tmp_path, StackOptions(tmp_path))
+    assert _told(told, "UV_SYSTEM_CERTS") == {"gateway"}
+    assert told["gateway"]["UV_SYSTEM_CERTS"] == "true"
+    assert told["gateway"]["DENO_TLS_CA_STORE"] == "mozilla"
+
+
 async def test_the_gateway_and_its_clients_know_the_folder_of_its_socket(tmp_path: Path) -> None:
     variable = "PML_GATEWAY_SOCKETS"
     told = await _environments(tmp_path, StackOptions(tmp_path))

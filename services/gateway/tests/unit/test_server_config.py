@@ -249,11 +249,12 @@ def test_secrets_stay_out_of_what_is_printed() -> None:
 
 def test_a_child_gets_what_connects_it_and_its_own_variables_win() -> None:
     server = StdioServer(command="x", env={"LANG": "own", "TOKEN": "t"})
-    ours = {"LANG": "C", "SSL_CERT_FILE": "/ca", "PML_SECRET": "s"}
+    connects = {"SSL_CERT_FILE": "/ca", "UV_SYSTEM_CERTS": "true", "DENO_TLS_CA_STORE": "system"}
+    ours = {"LANG": "C", "PML_SECRET": "s", **connects}
     assert child_environment(server, ours) == {
         "LANG": "own",
         "TOKEN": "t",
-        "SSL_CERT_FILE": "/ca",
+        **connects,
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pml_cli.demo.narrator import DemoFailed
+from pml_local.environment import SYSTEM_CERTIFICATES
 
 FILESYSTEM = "@modelcontextprotocol/server-filesystem"
 FILESYSTEM_VERSION = "2026.8.31"
@@ -85,7 +86,7 @@ def fetch(server: DemoServer) -> None:
         try:
             ran = subprocess.run(  # noqa: S603 - pinned packages, by their own package managers
                 command,
-                env={**os.environ, "NO_COLOR": "1"},
+                env={**SYSTEM_CERTIFICATES, **os.environ, "NO_COLOR": "1"},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

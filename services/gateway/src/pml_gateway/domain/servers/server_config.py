@@ -40,6 +40,7 @@ PASSED_ON = (
     "NPM_CONFIG_REGISTRY",
     "UV_DEFAULT_INDEX",
     "UV_INDEX_URL",
+    "UV_SYSTEM_CERTS",
 )
 """Variables that a stdio server needs to reach what the gateway reaches. Nothing else of the
 gateway's environment is passed on, so that no server gets its secrets."""

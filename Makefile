@@ -16,15 +16,17 @@ export UV_SYSTEM_CERTS ?= true
 export DENO_TLS_CA_STORE ?= system,mozilla
 # As many tests at once as there are processors; those of one file share its stack, and the long ones
 # (see testpaths) come first.
-PYTEST := $(RUN) pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
+XDIST := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
+PYTEST := $(RUN) pytest $(XDIST)
+# What fails is run once more by itself.
+GATE := $(RUN) python -m tools.gate.tests -- $(XDIST)
 # Else every process compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
-# Tests that need no server, of what coverage is measured of and of the rest, which it would only slow
-# down: Python 3.11 traces every line that runs, whatever its file.
-SERVERLESS := -q -m 'not integration and not e2e and not containers'
-MEASURED := services libs/pml_analysis libs/pml_common
-REST := services/gateway/tests/rest
-UNMEASURED := $(REST) tests $(filter-out $(MEASURED),$(wildcard libs/*))
+# Unit tests of what coverage is measured of, and all others, which it would only slow down. Each run
+# is given its folders, so that no process collects what it will not run.
+MEASURED := $(wildcard services/*/tests/unit) libs/pml_common/tests/unit
+OTHERS := tests $(filter-out $(MEASURED) %/support %.py,$(wildcard services/*/tests/* libs/*/tests/*))
+GATED := -m 'not nightly and not containers'
 RUNTIME := services/executor/src/pml_executor/runtime
 COMPILER := services/analyzer/src/pml_analyzer/compiler
 
@@ -56,22 +58,49 @@ up: setup-run ## the whole stack on this machine, until Ctrl-C
 	$(RUN) pml up
 
 .PHONY: test
-test: coverage ## every test, on the embedded NATS, Postgres and Deno
-	$(PYTEST) $(SERVERLESS) $(UNMEASURED)
-	$(PYTEST) -m 'integration or e2e'
+test: coverage ## what every change needs, on the embedded NATS, Postgres and Deno; campaigns: nightly
+	$(GATE) $(GATED) $(OTHERS)
 	$(RUN) deno test --quiet --config $(RUNTIME)/deno.json $(RUNTIME)
 
+.PHONY: nightly
+nightly: setup ## the campaigns that have not passed on this tree (ARGS="--only crash", "--list")
+	$(RUN) python -m tools.gate.nightly $(ARGS)
+
+.PHONY: test-all
+test-all: test nightly ## both
+
+.PHONY: needed
+needed: setup ## name the campaigns that a change needs before it lands (BASE=HEAD~3)
+	@$(RUN) python -m tools.gate.needed $(BASE)
+
+.PHONY: cases
+cases: setup ## cases that only the night runs (ARGS=tests/e2e: of these folders)
+	$(PYTEST) -m 'nightly and not containers' $(ARGS)
+
+.PHONY: properties
+properties: setup ## properties by ten times the examples, and long generated programs
+	PML_EXAMPLES=10 $(PYTEST) -m 'not nightly' $(MEASURED)
+	$(RUN) python -m services.analyzer.tests.generated --programs 20000
+
+.PHONY: packages
+packages: setup ## wheels and a release, built and installed
+	$(RUN) pytest -q tests/packages
+
+.PHONY: container-images
+container-images: setup ## an engine where there is none (root), and all images that the container tests need
+	.ci/container-images
+
 .PHONY: unit
-unit: setup ## tests that need no server, in seconds
-	$(PYTEST) $(SERVERLESS)
+unit: setup ## unit tests, in seconds
+	$(PYTEST) -q $(GATED) $(MEASURED) $(filter-out $(MEASURED),$(wildcard libs/*/tests/unit))
 
 .PHONY: integration
 integration: setup ## tests on the embedded servers
-	$(PYTEST) -m integration
+	$(PYTEST) -m 'integration and not nightly' $(OTHERS)
 
 .PHONY: e2e
 e2e: setup ## tests of the whole embedded stack
-	$(PYTEST) -m e2e
+	$(PYTEST) -m 'e2e and not nightly' tests
 
 .PHONY: crash
 crash: setup ## kill and freeze executors at every point of their runs
@@ -118,7 +147,11 @@ bound-attacks: setup ## programs that try to get what was not shown, the analysi
 	$(RUN) python -m tests.binding
 
 .PHONY: lint
-lint: setup types ## house rules: style, types, imports, lengths, schemas, docs, sandbox runtime
+lint: setup ## house rules: style, types, imports, lengths, schemas, docs, sandbox runtime
+	@$(MAKE) --no-print-directory -j 2 -O types rules
+
+.PHONY: rules
+rules: setup ## house rules without types
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) python tools/lint/docstrings.py
@@ -128,6 +161,7 @@ lint: setup types ## house rules: style, types, imports, lengths, schemas, docs,
 	$(RUN) python tools/docs/analysis.py check
 	$(RUN) python tools/docs/messages.py check
 	$(RUN) python tools/docs/metrics.py check
+	$(RUN) python -m tools.gate.campaigns check
 	$(RUN) python -m tools.dependencies.licences check
 	$(RUN) python -m tools.release.version
 	$(RUN) deno fmt --check --config $(RUNTIME)/deno.json $(RUNTIME)
@@ -239,14 +273,15 @@ docs: setup ## generate docs/messages.md, the metrics in docs/telemetry.md and t
 	$(RUN) python tools/docs/analysis.py write
 	$(RUN) python tools/docs/messages.py write
 	$(RUN) python tools/docs/metrics.py write
+	$(RUN) python -m tools.gate.campaigns write
 
 .PHONY: examples
 examples: setup ## validate every example payload against its message
 	$(RUN) pytest -q libs/pml_common/tests/unit/test_contracts.py
 
 .PHONY: coverage
-coverage: setup ## their own tests without a server cover the branches of domain/ and contracts/: 100 %
-	$(PYTEST) $(SERVERLESS) --cov --ignore $(REST) $(MEASURED)
+coverage: setup ## unit tests cover the branches of domain/ and contracts/: 100 %
+	$(GATE) -q $(GATED) --cov $(MEASURED)
 
 .PHONY: bench
 bench: setup ## every benchmark, with its floor beside it

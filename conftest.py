@@ -17,7 +17,12 @@ TEST_S = 300.0
 os.environ.setdefault("PYTEST_TIMEOUT", str(TEST_S * SLOWNESS))  # read by pytest-timeout
 
 # How long an example takes, and how long it takes to make one, depends on the machine's load.
-settings.register_profile("pml", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "pml",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=100 * int(os.environ.get("PML_EXAMPLES", "1")),
+)
 settings.load_profile("pml")
 
 ROOT = Path(__file__).parent

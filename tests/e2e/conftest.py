@@ -62,7 +62,7 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
             yield StackHarness(stack, http, folder, telemetry)
 
 
-@pytest.fixture(params=["auto", "legacy"])
+@pytest.fixture(params=["auto", pytest.param("legacy", marks=pytest.mark.nightly)])
 def mode(request: pytest.FixtureRequest) -> Mode:
     """The generation of the protocol."""
     return request.param

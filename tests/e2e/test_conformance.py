@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.suite import REVISIONS, gaps_of, run_suite
 from tests.e2e.harness import StackHarness
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

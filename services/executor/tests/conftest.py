@@ -21,7 +21,10 @@ from services.executor.tests.support.harness import deliver, make_dependencies
 from services.executor.tests.support.realms import realm_pool
 
 
-@pytest.fixture(scope="session", params=["worker", "realm"])
+# Realms are the default; the night runs the same in Workers of their own.
+@pytest.fixture(
+    scope="session", params=["realm", pytest.param("worker", marks=pytest.mark.nightly)]
+)
 async def deno_pool(request: pytest.FixtureRequest) -> AsyncGenerator[SandboxPool]:
     """A pool of real sandboxes, of one Worker for each program or with realms."""
     settings = ExecutorSettings()

@@ -36,7 +36,7 @@ async def mcp() -> AsyncGenerator[ServedEndpoint]:
         yield mcp
 
 
-@pytest.fixture(params=["auto", "legacy"])
+@pytest.fixture(params=["auto", pytest.param("legacy", marks=pytest.mark.nightly)])
 def mode(request: pytest.FixtureRequest) -> str:
     """The way in which the official client connects."""
     return str(request.param)

@@ -17,13 +17,15 @@
 
 import fcntl
 import os
-import secrets
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pml_local.account import Account, reachable, system_folder
 from pml_local.errors import FolderInUseError, FolderOwnerError
+
+if TYPE_CHECKING:
+    from pml_local.account import Account
 
 HOME_VARIABLE = "PML_HOME"
 DEFAULT_NAME = ".pml"
@@ -52,27 +54,33 @@ class DataFolder:
 
     def secret(self, name: str) -> str:
         """64 hex digits, generated at first use and stored."""
+        from secrets import token_hex
+
         file = self.home / "secrets" / name
         file.parent.mkdir(mode=0o700, exist_ok=True)
         if not file.exists():
             aside = file.with_name(f"{name}.new")
             aside.touch(mode=0o600)
-            aside.write_text(secrets.token_hex(32))
+            aside.write_text(token_hex(32))
             aside.replace(file)
         return file.read_text()
 
-    def postgres(self, account: Account | None) -> Path:
+    def postgres(self, account: "Account | None") -> Path:
         """The cluster's folder: in the home, or linked from it when the account cannot reach the
         home.
 
         The link's target has a random id: a home that was removed and created again starts empty.
         """
+        from secrets import token_hex
+
+        from pml_local.account import reachable, system_folder
+
         inside = self.home / "postgres"
         if inside.is_symlink():
             return inside.readlink()
         if inside.exists() or account is None or reachable(self.home):
             return inside
-        outside = system_folder(f"postgres-{secrets.token_hex(8)}")
+        outside = system_folder(f"postgres-{token_hex(8)}")
         inside.symlink_to(outside)
         return outside
 

@@ -175,6 +175,15 @@ def is_running(process: psutil.Process) -> bool:
         return False
 
 
+def began(pid: int) -> float | None:
+    """When a process began; None for one that does not run."""
+    try:
+        process = psutil.Process(pid)
+        return process.create_time() if is_running(process) else None
+    except psutil.NoSuchProcess:
+        return None
+
+
 def terminate_all(
     processes: Sequence[psutil.Process], number: signal.Signals, within: float
 ) -> None:

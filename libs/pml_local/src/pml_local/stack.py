@@ -12,6 +12,7 @@ from time import monotonic
 from urllib.parse import urlsplit
 
 from pml_local.composition import Composition, StackOptions, compose
+from pml_local.down_parts import DownParts
 from pml_local.events import (
     Event,
     OnEvent,
@@ -23,17 +24,11 @@ from pml_local.events import (
     ignore,
 )
 from pml_local.folder import open_folder
+from pml_local.leftovers import end_leftovers
 from pml_local.mcp_servers import mcp_servers
 from pml_local.parts import Part
 from pml_local.services import Service
-from pml_local.state import (
-    DownParts,
-    PartState,
-    StackState,
-    end_leftovers,
-    remove_state,
-    write_state,
-)
+from pml_local.state import PartState, StackState, remove_state, write_state
 from pml_local.storage_watchdog import watch_storage
 from pml_local.supervised import SupervisedPart
 

@@ -1,26 +1,25 @@
 """The state of a running stack, for other commands. It includes passwords, so its file is
-private."""
+private.
 
-import signal
+Most commands read it first, so this module imports little: psutil alone costs more than an
+interpreter's start.
+"""
+
+import json
+import os
+import sys
+import time
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-
-import psutil
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
-
-from pml_local.events import Event, PartReady, PartRestarting, PartStopped
-from pml_local.process import is_running, terminate_all
+from typing import Any, NamedTuple, cast
 
 FILE_NAME = "stack.json"
-LEFTOVER_SECONDS = 5.0
 CLOCK_SLACK_SECONDS = 1.0
 
 
-class PartState(BaseModel):
+class PartState(NamedTuple):
     """One running part; `metrics` is where a service has its metrics, for Prometheus."""
-
-    model_config = ConfigDict(frozen=True)
 
     pid: int
     port: int
@@ -28,49 +27,18 @@ class PartState(BaseModel):
     metrics: str | None = None
 
 
-class PartDown(BaseModel):
+class PartDown(NamedTuple):
     """A part that is down: since when, why, and when it is restarted. `failures` in a row led to
     this."""
 
-    model_config = ConfigDict(frozen=True)
-
-    since: AwareDatetime
+    since: datetime
     reason: str
     failures: int
-    next_try: AwareDatetime
+    next_try: datetime
 
 
-class DownParts:
-    """The parts that exited unexpectedly and are not ready again, collected from events."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, PartDown] = {}
-
-    @property
-    def parts(self) -> Mapping[str, PartDown]:
-        """The parts that are down, by name."""
-        return dict(self._parts)
-
-    def observe(self, event: Event, now: datetime) -> bool:
-        """Apply an event; returns whether it changed anything."""
-        if isinstance(event, PartRestarting):
-            known = self._parts.get(event.name)
-            self._parts[event.name] = PartDown(
-                since=known.since if known else now,
-                reason=event.reason,
-                failures=event.failures,
-                next_try=now + timedelta(seconds=event.delay),
-            )
-            return True
-        if isinstance(event, PartReady | PartStopped):
-            return self._parts.pop(event.name, None) is not None
-        return False
-
-
-class StackState(BaseModel):
+class StackState(NamedTuple):
     """A running stack; `pid` is its supervisor's."""
-
-    model_config = ConfigDict(frozen=True)
 
     pid: int
     url: str
@@ -83,18 +51,18 @@ class StackState(BaseModel):
 
 def read_state(home: Path) -> StackState | None:
     """The stack that runs on this folder; None when none does."""
-    recorded = _load(home)
+    recorded = load(home)
     if recorded is None:
         return None
     state, written_at = recorded
-    return state if _same_process(state.pid, written_at) is not None else None
+    return state if runs_since(state.pid, written_at) else None
 
 
 def write_state(home: Path, state: StackState) -> None:
     """Replace the state file atomically."""
     aside = home / f"{FILE_NAME}.new"
     aside.touch(mode=0o600)
-    aside.write_text(state.model_dump_json(indent=2))
+    aside.write_text(json.dumps(document(state), indent=2))
     aside.replace(home / FILE_NAME)
 
 
@@ -103,35 +71,65 @@ def remove_state(home: Path) -> None:
     (home / FILE_NAME).unlink(missing_ok=True)
 
 
-def end_leftovers(home: Path) -> None:
-    """End the parts that outlived the supervisor of a stack (see parent_death.py).
-
-    The caller holds the folder's lock, so that supervisor is gone. Blocks: call it in a thread.
-    """
-    recorded = _load(home)
-    if recorded is None:
-        return
-    state, written_at = recorded
-    parts = [_same_process(part.pid, written_at) for part in state.parts.values()]
-    living = [process for process in parts if process is not None]
-    terminate_all(living, signal.SIGINT, LEFTOVER_SECONDS)
-    remove_state(home)
-
-
-def _load(home: Path) -> tuple[StackState, float] | None:
+def load(home: Path) -> tuple[StackState, float] | None:
     """The record and the time it was written."""
     file = home / FILE_NAME
     try:
-        return StackState.model_validate_json(file.read_bytes()), file.stat().st_mtime
-    except (FileNotFoundError, PermissionError, ValidationError):
+        return _state(json.loads(file.read_bytes())), file.stat().st_mtime
+    except (FileNotFoundError, PermissionError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _same_process(pid: int, written_at: float) -> psutil.Process | None:
-    """The recorded process; None when a later process has reused its pid."""
+def runs_since(pid: int, written_at: float) -> bool:
+    """Whether the process of this number runs, and is none that began after the record was
+    written."""
+    began = _began(pid)
+    return began is not None and began <= written_at + CLOCK_SLACK_SECONDS
+
+
+def document(value: object) -> Any:
+    """A state, or a part of one, as JSON."""
+    if isinstance(value, tuple):
+        value = cast(Any, value)._asdict()
+    if isinstance(value, dict):
+        return {key: document(each) for key, each in cast(Mapping[str, object], value).items()}
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return str(value) if isinstance(value, Path) else value
+
+
+def _state(told: Mapping[str, Any]) -> StackState:
+    key = told.get("approver_key")
+    return StackState(
+        pid=int(told["pid"]),
+        url=told["url"],
+        nats_url=told["nats_url"],
+        postgres_dsn=told["postgres_dsn"],
+        parts={name: _part(part) for name, part in told["parts"].items()},
+        down={name: _down(part) for name, part in told.get("down", {}).items()},
+        approver_key=None if key is None else Path(key),
+    )
+
+
+def _part(told: Mapping[str, Any]) -> PartState:
+    return PartState(told["pid"], told["port"], Path(told["log"]), told.get("metrics"))
+
+
+def _down(told: Mapping[str, Any]) -> PartDown:
+    since, next_try = (datetime.fromisoformat(told[key]) for key in ("since", "next_try"))
+    return PartDown(since, told["reason"], told["failures"], next_try)
+
+
+def _began(pid: int) -> float | None:
+    """When a process began; None for one that does not run, or is a zombie."""
+    if sys.platform != "linux":
+        from pml_local.process import began
+
+        return began(pid)
     try:
-        process = psutil.Process(pid)
-        younger = process.create_time() > written_at + CLOCK_SLACK_SECONDS
-    except psutil.NoSuchProcess:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
         return None
-    return process if is_running(process) and not younger else None
+    state, *numbers = text.rpartition(")")[2].split()
+    boot = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return None if state in "ZX" else boot + int(numbers[18]) / os.sysconf("SC_CLK_TCK")

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from pml_local import folder as folder_module
 from pml_local.account import Account, reachable
 from pml_local.errors import FolderInUseError, FolderOwnerError
 from pml_local.folder import DataFolder, default_home, open_folder
@@ -55,7 +54,7 @@ def test_where_its_account_cannot_reach_the_home_postgres_lives_elsewhere_for_go
     def elsewhere(name: str) -> Path:
         return tmp_path / "var" / name
 
-    monkeypatch.setattr(folder_module, "system_folder", elsewhere)
+    monkeypatch.setattr("pml_local.account.system_folder", elsewhere)
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     account = Account(uid=4_321, gid=4_321)

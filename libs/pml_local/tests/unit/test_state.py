@@ -5,16 +5,17 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from pml_local.down_parts import DownParts
 from pml_local.events import PartExited, PartReady, PartRestarting, PartStarting, PartStopped
+from pml_local.leftovers import end_leftovers
 from pml_local.state import (
-    DownParts,
     PartDown,
     PartState,
     StackState,
-    end_leftovers,
     read_state,
     remove_state,
     write_state,
@@ -30,14 +31,25 @@ def _state(pid: int, part_pid: int | None = None) -> StackState:
     )
 
 
+@pytest.fixture(params=["linux", "darwin"])
+def _system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where processes are looked up: in /proc, or by psutil."""
+    monkeypatch.setattr("pml_local.state.sys", SimpleNamespace(platform=request.param))
+
+
+@pytest.mark.usefixtures("_system")
 def test_a_running_stack_is_read_back(tmp_path: Path) -> None:
-    state = _state(os.getpid(), os.getpid())
+    down = PartDown(since=NOON, reason="ended", failures=1, next_try=NOON)
+    state = _state(os.getpid(), os.getpid())._replace(
+        down={"learner": down}, approver_key=tmp_path / "key"
+    )
     write_state(tmp_path, state)
     assert read_state(tmp_path) == state
     remove_state(tmp_path)
     assert read_state(tmp_path) is None
 
 
+@pytest.mark.usefixtures("_system")
 def test_a_dead_supervisor_runs_no_stack(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()
@@ -45,13 +57,22 @@ def test_a_dead_supervisor_runs_no_stack(tmp_path: Path) -> None:
     assert read_state(tmp_path) is None
 
 
+def test_a_zombie_runs_no_stack(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    write_state(tmp_path, _state(ended.pid))
+    assert read_state(tmp_path) is None
+    ended.wait()
+
+
+@pytest.mark.usefixtures("_system")
 def test_a_later_process_of_the_same_number_is_not_the_supervisor(tmp_path: Path) -> None:
     write_state(tmp_path, _state(os.getpid()))
     os.utime(tmp_path / "stack.json", (1, 1))
     assert read_state(tmp_path) is None
 
 
-@pytest.mark.parametrize("content", ["", "{", '{"pid": 1}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}'])
 def test_a_broken_record_is_no_stack(tmp_path: Path, content: str) -> None:
     (tmp_path / "stack.json").write_text(content)
     assert read_state(tmp_path) is None

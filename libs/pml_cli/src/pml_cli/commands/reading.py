@@ -32,7 +32,7 @@ from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.source import CapabilitySource
 from pml_common.contracts.structure import StaticStructure
 from pml_local.ports import LOOPBACK
-from pml_local.state import PartDown, PartState, read_state
+from pml_local.state import PartDown, PartState, document, read_state
 
 _PART_WAIT_S = 5.0
 _SOURCE: TypeAdapter[CapabilitySource] = TypeAdapter(CapabilitySource)
@@ -66,8 +66,8 @@ def status(client: Client, out: Output, home: Path) -> int:
         "url": client.url,
         "health": health,
         "walls": walls,
-        "parts": {name: part.model_dump(mode="json") for name, part in parts.items()},
-        "down": {name: part.model_dump(mode="json") for name, part in down.items()},
+        "parts": document(parts),
+        "down": document(down),
     }
     headline = f"[{colour}]{health.get('status')}[/] {client.url}"
     out.show(data, headline, *lines, parts_table(parts))

@@ -110,11 +110,11 @@ def demo(
 @app.command()
 def status(url: Url = None, home: Home = None, as_json: AsJson = False) -> None:
     """Show the health of the gateway and of the stack's parts."""
-    from pml_cli.commands import reading
+    from pml_cli.commands.status import status
 
     folder = _home(home)
     with session(url, folder, as_json=as_json) as (client, out):
-        raise typer.Exit(reading.status(client, out, folder))
+        raise typer.Exit(status(client, out, folder))
 
 
 @app.command()

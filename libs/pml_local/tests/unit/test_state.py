@@ -33,7 +33,7 @@ def _state(pid: int, part_pid: int | None = None) -> StackState:
 
 @pytest.fixture(params=["linux", "darwin"])
 def _system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where processes are looked up: in /proc, or by psutil."""
+    """Look processes up in /proc, and by psutil."""
     monkeypatch.setattr("pml_local.state.sys", SimpleNamespace(platform=request.param))
 
 

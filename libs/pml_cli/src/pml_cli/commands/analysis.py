@@ -110,7 +110,7 @@ def explain(out: Output, found: Rejection, reader: Reader) -> None:
 
 def _rejected(out: Output, found: Rejection, form: Form) -> int:
     if form in ("mermaid", "dot"):
-        out.notes.print(*rejection_report(found), sep="\n")
+        out.remark(*rejection_report(found))
     else:
         out.show(to_json(found), *rejection_report(found))
     return FAILED

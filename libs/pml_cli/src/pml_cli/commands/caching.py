@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import cast
 from urllib.parse import quote
 
-from rich.markup import escape
-
 from pml_cli.client import Client, Json
 from pml_cli.errors import USAGE, CommandError
+from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_cli.render.caching import cached_how
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from rich.markup import escape
-
 from pml_cli.client import Client, Json
 from pml_cli.commands.execution import show_answer, workflow_id
+from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_cli.render.calls import call_lines
 from pml_cli.render.layers import layer_lines
@@ -153,5 +152,5 @@ def _shown(client: Client, out: Output, workflow: str, decided: Decided) -> Json
     if approval.get("outcome") is not None:
         return None
     for line in _approval_lines(approval):
-        out.notes.print(line, soft_wrap=True)
+        out.remark(line)
     return {"digest": approval["shown_digest"], "whole": approval["whole"]}

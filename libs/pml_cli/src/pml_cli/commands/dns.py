@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from rich.markup import escape
-
 from pml_cli.client import Client
+from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_cli.render.dns import (
     change_line,

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import cast
 from uuid import UUID
 
-from rich.markup import escape
-
 from pml_cli.client import Client, Json
 from pml_cli.errors import APPROVAL_REQUIRED, FAILED, STILL_RUNNING, USAGE, CommandError
+from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_cli.render.calls import call_lines
 from pml_cli.render.console import console_lines

@@ -2,8 +2,6 @@
 
 import json
 
-from rich.text import Text
-
 from pml_analysis.analysis import NO_CAPABILITIES, Rejection
 from pml_analysis.lifted import Lifted, lifted
 from pml_analysis.report import to_json
@@ -28,7 +26,7 @@ def lift(out: Output, file: str, reader: Reader) -> int:
         explain(out, found, reader)
         if out.as_json:
             out.show(to_json(found))
-        out.notes.print(*rejection_report(found), sep="\n")
+        out.remark(*rejection_report(found))
         return FAILED
     if out.as_json:
         out.show(_to_json(found))
@@ -36,7 +34,7 @@ def lift(out: Output, file: str, reader: Reader) -> int:
     out.document(found.code if found.code.endswith("\n") else f"{found.code}\n")
     for name, parameter in found.parameters.items():
         default = json.dumps(parameter.default, ensure_ascii=False)
-        out.notes.print(Text(f"{name} = {default}  {', '.join(parameter.node_ids)}", "dim"))
+        out.note(f"{name} = {default}  {', '.join(parameter.node_ids)}")
     return 0
 
 

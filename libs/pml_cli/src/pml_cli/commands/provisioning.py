@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.markup import escape
-
 from pml_cli.errors import FAILED, UNREACHABLE, USAGE, CommandError
+from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_common.bus.errors import BusError, BusUnavailable
 from pml_common.bus.provision import Plan, Provisioned, provisioner

@@ -4,10 +4,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from rich.markup import escape
-
 from pml_cli.client import Client, Json
 from pml_cli.errors import FAILED
+from pml_cli.markup import escape
 from pml_cli.output import Output
 
 POLL_S: Final = 0.5

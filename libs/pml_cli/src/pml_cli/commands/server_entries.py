@@ -8,10 +8,10 @@ from typing import cast
 
 import typer
 from pydantic import JsonValue
-from rich.markup import escape
 
 from pml_cli.arguments import read_source
 from pml_cli.errors import USAGE, CommandError
+from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_common.contracts.display_names import RESERVED_NAMESPACES
 from pml_common.contracts.server_names import safe_name

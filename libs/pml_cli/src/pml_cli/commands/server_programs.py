@@ -9,11 +9,11 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import cast
 
-from rich.markup import escape
 from rich.table import Column, Table
 
 from pml_cli.client import Json
 from pml_cli.errors import FAILED, USAGE, CommandError
+from pml_cli.markup import escape
 from pml_cli.output import Output
 
 
@@ -49,7 +49,7 @@ def login(out: Output, file: Path, name: str, logins: Path, *, browser: bool) ->
             case "open":
                 url = str(event["url"])
                 out.note(f"log in at {name} in a browser on this machine:")
-                out.notes.print(url, soft_wrap=True, markup=False, highlight=False)
+                out.remark(escape(url))
                 if browser and not out.as_json:
                     webbrowser.open(url)
             case "done":

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 from urllib.parse import quote
 
-from rich.markup import escape
 from rich.table import Column, Table
 
 from pml_cli.client import Client, Json
 from pml_cli.errors import CommandError
+from pml_cli.markup import escape
 from pml_cli.output import Output
 
 
@@ -68,7 +68,7 @@ def accept(
     chosen = _chosen(found, tools)
     for held in chosen:
         for line in [] if out.as_json else _diff_lines(server, held):
-            out.notes.print(line, soft_wrap=True)
+            out.remark(line)
     if chosen:
         hashes = {str(held["name"]): held["definition_hash"] for held in chosen}
         found = client.post(f"{_path(server)}/accept", {"tools": hashes}, approver)

@@ -6,11 +6,11 @@ from urllib.parse import quote
 from uuid import UUID
 
 import typer
-from rich.markup import escape
 from rich.table import Column, Table
 
 from pml_cli.client import Client, Json
 from pml_cli.errors import USAGE, CommandError
+from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_cli.render.trace import trace_tree
 from pml_cli.render.values import milliseconds, short

@@ -5,9 +5,8 @@ import json
 import sys
 from pathlib import Path
 
-from rich.markup import escape
-
 from pml_cli.errors import CommandError
+from pml_cli.markup import escape
 from pml_cli.render.events import event_line
 from pml_cli.terminal import Terminal
 from pml_local.composition import StackOptions

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from time import monotonic
 
 from rich.console import Console, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 
 from pml_cli.errors import CommandError
+from pml_cli.markup import escape
 from pml_cli.terminal import Terminal
 
 PLAIN_WIDTH = 110

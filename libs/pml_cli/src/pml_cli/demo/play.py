@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.markup import escape
-
 from pml_cli.client import Client
 from pml_cli.demo.narrator import DemoFailed, Narrator
 from pml_cli.demo.servers import DemoServer, demo_servers, fetch, write_config
@@ -17,6 +15,7 @@ from pml_cli.demo.session import Session, until
 from pml_cli.demo.story import Story
 from pml_cli.demo.workspace import Workspace, open_workspace
 from pml_cli.errors import CommandError
+from pml_cli.markup import escape
 from pml_cli.render.events import event_line
 from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions

@@ -6,11 +6,11 @@ from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
-from rich.markup import escape
 from rich.table import Table
 
 from pml_cli.demo.narrator import DemoFailed, Narrator
 from pml_cli.demo.session import Answer, Session
+from pml_cli.markup import escape
 from pml_cli.render.path import path_line
 from pml_cli.render.values import milliseconds
 from pml_common.contracts.trace import BranchDecision

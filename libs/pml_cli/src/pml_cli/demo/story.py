@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from importlib.resources import files
 from uuid import UUID
 
-from rich.markup import escape
 from rich.syntax import Syntax
 
 from pml_cli.demo.narrator import DemoFailed, Narrator
@@ -12,6 +11,7 @@ from pml_cli.demo.runs import Branch, Run, Runner, runs_table
 from pml_cli.demo.servers import DemoServer
 from pml_cli.demo.session import Answer, Session, until
 from pml_cli.demo.workspace import COMMIT, Workspace
+from pml_cli.markup import escape
 from pml_cli.render.learning import learned_paths
 from pml_cli.render.structure import structure_tree
 from pml_cli.render.trace import trace_tree

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from rich.markup import escape
-
 from pml_cli.client import Json
+from pml_cli.markup import escape
 
 _INDENT = "  "
 

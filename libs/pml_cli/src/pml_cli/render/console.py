@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, cast
 
-from rich.markup import escape
+from pml_cli.markup import escape
 
 _STYLES: Final = {"debug": "dim", "info": "cyan", "warn": "yellow", "error": "red"}
 

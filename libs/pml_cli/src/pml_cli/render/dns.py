@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from rich.markup import escape
 from rich.table import Column, Table
 
+from pml_cli.markup import escape
 from pml_cli.render.caching import cached_how
 from pml_cli.render.sources import source_text
 from pml_cli.render.use import health_text, others_text, rate_text, use_text

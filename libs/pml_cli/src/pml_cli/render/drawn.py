@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
-from rich.markup import escape
 from rich.tree import Tree
 
 from pml_cli.client import Json
+from pml_cli.markup import escape
 from pml_cli.render.values import milliseconds
 
 

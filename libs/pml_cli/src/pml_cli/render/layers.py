@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import cast
 
-from rich.markup import escape
-
 from pml_cli.client import Json
+from pml_cli.markup import escape
 from pml_cli.render.values import short
 
 _LONGEST = 240

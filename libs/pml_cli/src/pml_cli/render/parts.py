@@ -3,18 +3,21 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from rich.markup import escape
-from rich.table import Table
-
+from pml_cli.markup import escape
 from pml_local.state import PartDown, PartState
 
 
-def parts_table(parts: Mapping[str, PartState]) -> Table:
-    """A table of the running parts."""
-    table = Table("part", "pid", "port", "log", "metrics", box=None)
-    for name, part in parts.items():
-        table.add_row(name, str(part.pid), str(part.port), str(part.log), part.metrics or "")
-    return table
+def part_lines(parts: Mapping[str, PartState]) -> list[str]:
+    """The running parts in columns, one per line; none is cut, so that paths can be copied."""
+    rows = [("part", "pid", "port", "log", "metrics")]
+    rows += [
+        (name, str(part.pid), str(part.port), str(part.log), part.metrics or "")
+        for name, part in parts.items()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    head, *lines = (f" {escape(line)}" for line in padded)
+    return [f"[bold]{head}[/]", *lines]
 
 
 def down_line(name: str, down: PartDown, now: datetime) -> str:

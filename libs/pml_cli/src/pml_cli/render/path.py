@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rich.markup import escape
-
+from pml_cli.markup import escape
 from pml_cli.render.values import short
 from pml_common.contracts.trace import BranchDecision
 

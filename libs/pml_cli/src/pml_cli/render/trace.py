@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from rich.markup import escape
 from rich.tree import Tree
 
+from pml_cli.markup import escape
 from pml_cli.render.path import path_line
 from pml_cli.render.values import milliseconds, short
 from pml_common.contracts.learner import ExecutionTrace, LargeResult

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from rich.markup import escape
-
+from pml_cli.markup import escape
 from pml_cli.render.values import milliseconds
 from pml_common.contracts.capability import Health, Usage
 

@@ -45,8 +45,7 @@ def main() -> int:
         project = up(demo=True)
         narrator = Narrator()
         url, traces = project.address("proxy", 8080), trace_backend(project)
-        with Client(url) as client:
-            Demo(client, narrator, traces).play()
+        Demo(Client(url), narrator, traces).play()
         narrator.console.print(
             f"\nDone: {narrator.checks} checks passed in {narrator.seconds:.1f} s"
         )

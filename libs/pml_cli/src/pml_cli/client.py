@@ -1,23 +1,25 @@
 """HTTP client of the gateway's REST API."""
 
+import json
 import os
 from collections.abc import Mapping
+from http.client import HTTPException
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self, cast
+from typing import NamedTuple, cast
+from urllib.parse import quote, urlencode
 
-import httpx2
-
+from pml_cli.connecting import connect
 from pml_cli.errors import UNREACHABLE, CommandError
 
 Json = dict[str, object]
-Params = Mapping[str, str | list[str]]
 DEFAULT_URL = "http://127.0.0.1:8080"
 WAIT_S = 3600.0
 """Limit for a response; a program may run long."""
 
 HEALTH_S = 5.0
 """Limit for /healthz; a restarting gateway does not refuse: its supervisor holds the socket."""
+
+_IN_A_PATH = "/:@!$&'()*+,;=~%"
 
 
 def resolve_url(given: str | None, home: Path | None = None) -> str:
@@ -33,42 +35,42 @@ def resolve_url(given: str | None, home: Path | None = None) -> str:
     return state.url if state else DEFAULT_URL
 
 
+class _Answer(NamedTuple):
+    request: str
+    status: int
+    body: bytes
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+
 class Client:
-    """A connection to one gateway. Every method raises CommandError."""
+    """Requests to one gateway, each on a connection of its own. Every method raises
+    CommandError."""
 
     def __init__(self, url: str, wait_s: float = WAIT_S) -> None:
         self.url = url
-        self._http = httpx2.Client(base_url=url, timeout=httpx2.Timeout(wait_s, connect=5.0))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._http.close()
+        self._wait_s = wait_s
+        self._headers = {"Accept": "application/json", "User-Agent": "pml"}
 
     def authorise(self, headers: Mapping[str, str]) -> None:
         """Send these headers with every request."""
-        self._http.headers.update(headers)
+        self._headers.update(headers)
 
     def get(self, path: str, **params: object) -> Json:
         """GET a JSON object; parameters that are None are omitted, those of a list repeated."""
-        chosen = {name: _texts(value) for name, value in params.items() if value is not None}
-        return self._send("GET", path, params=chosen)
+        return self._send("GET", _with(path, params))
 
     def post(
         self, path: str, body: Mapping[str, object], headers: Mapping[str, str] | None = None
     ) -> Json:
         """POST a JSON object."""
-        return self._send("POST", path, json=dict(body), headers=headers)
+        return self._send("POST", path, body, headers)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Json:
         """PATCH a JSON object."""
-        return self._send("PATCH", path, json=dict(body))
+        return self._send("PATCH", path, body)
 
     def delete(self, path: str) -> None:
         """DELETE what a path names."""
@@ -78,24 +80,21 @@ class Client:
 
     def delete_part(self, path: str, **params: object) -> Json:
         """DELETE a part of what a path names, and return what is said of it."""
-        chosen = {name: _texts(value) for name, value in params.items() if value is not None}
-        return self._send("DELETE", path, params=chosen)
+        return self._send("DELETE", _with(path, params))
 
     def health(self) -> tuple[int, Json]:
         """Status code and body of /healthz, whatever the status."""
-        answer = self._request("GET", "/healthz", timeout=HEALTH_S)
-        return answer.status_code, _object(answer)
+        answer = self._request("GET", "/healthz", wait_s=HEALTH_S)
+        return answer.status, _object(answer)
 
     def _send(
         self,
-        method: Literal["GET", "POST", "PATCH", "DELETE"],
+        method: str,
         path: str,
-        *,
-        params: Params | None = None,
-        json: Json | None = None,
+        body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Json:
-        answer = self._request(method, path, params=params, json=json, headers=headers)
+        answer = self._request(method, path, body, headers)
         if answer.is_success:
             return _object(answer)
         raise _error_of(answer)
@@ -104,47 +103,52 @@ class Client:
         self,
         method: str,
         path: str,
-        *,
-        params: Params | None = None,
-        json: Json | None = None,
+        body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-    ) -> httpx2.Response:
-        within = self._http.timeout if timeout is None else httpx2.Timeout(timeout)
+        wait_s: float | None = None,
+    ) -> _Answer:
+        sent = {**self._headers, **(headers or {})}
+        content = None
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+            content = json.dumps(dict(body)).encode()
         try:
-            return self._http.request(
-                method, path, params=params, json=json, headers=headers, timeout=within
-            )
-        except httpx2.TransportError as error:
+            with connect(self.url, wait_s or self._wait_s) as (connection, prefix, more):
+                connection.request(method, f"{prefix}{path}", content, {**more, **sent})
+                response = connection.getresponse()
+                return _Answer(f"{method} {self.url}{path}", response.status, response.read())
+        except (OSError, HTTPException, ValueError) as error:
             raise CommandError(
                 f"no answer from {self.url} ({error}): run `pml up`, or name a gateway with --url",
                 UNREACHABLE,
             ) from error
 
 
-def _texts(value: object) -> str | list[str]:
-    return (
-        [str(each) for each in cast(list[object], value)] if isinstance(value, list) else str(value)
-    )
+def _with(path: str, params: Mapping[str, object]) -> str:
+    """The path, percent-encoded, with its parameters."""
+    given = {name: value for name, value in params.items() if value is not None}
+    query = urlencode(given, doseq=True)
+    return quote(path, safe=_IN_A_PATH) + (f"?{query}" if query else "")
 
 
-def _object(answer: httpx2.Response) -> Json:
+def _object(answer: _Answer) -> Json:
+    url = answer.request.partition(" ")[2]
     try:
-        body = answer.json()
+        body: object = json.loads(answer.body)
     except ValueError as error:
-        raise CommandError(f"{answer.url} did not answer JSON; is this a PML gateway?") from error
+        raise CommandError(f"{url} did not answer JSON; is this a PML gateway?") from error
     if not isinstance(body, dict):
-        raise CommandError(f"{answer.url} did not answer a JSON object; is this a PML gateway?")
+        raise CommandError(f"{url} did not answer a JSON object; is this a PML gateway?")
     return cast(Json, body)
 
 
-def _error_of(answer: httpx2.Response) -> CommandError:
+def _error_of(answer: _Answer) -> CommandError:
     try:
-        body = cast(object, answer.json())
+        body: object = json.loads(answer.body)
     except ValueError:
         body = None
     if isinstance(body, dict) and isinstance(error := cast(Json, body).get("error"), dict):
         found = cast(Json, error)
-        message = f"{found.get('message')} (HTTP {answer.status_code})"
+        message = f"{found.get('message')} (HTTP {answer.status})"
         return CommandError(message, kind=str(found.get("kind") or "") or None)
-    return CommandError(f"{answer.request.method} {answer.url}: HTTP {answer.status_code}")
+    return CommandError(f"{answer.request}: HTTP {answer.status}")

@@ -18,5 +18,4 @@ def session(
     from pml_cli.client import Client, resolve_url
     from pml_cli.output import Output
 
-    with Client(resolve_url(url, home)) as client:
-        yield client, Output(as_json=as_json)
+    yield Client(resolve_url(url, home)), Output(as_json=as_json)

@@ -13,8 +13,6 @@ from pml_cli.render.parts import down_line, part_lines
 from pml_local.ports import LOOPBACK
 from pml_local.state import PartDown, PartState, document, read_state
 
-_PART_WAIT_S = 5.0
-
 
 def status(client: Client, out: Output, home: Path) -> int:
     """The gateway's health and the parts of the stack in this folder."""
@@ -73,8 +71,7 @@ def _walls(executor: PartState | None) -> str | None:
     if executor is None:
         return None
     try:
-        with Client(f"http://{LOOPBACK}:{executor.port}", wait_s=_PART_WAIT_S) as client:
-            _, health = client.health()
+        _, health = Client(f"http://{LOOPBACK}:{executor.port}").health()
     except CommandError:
         return None
     walls = cast(Json, health.get("checks") or {}).get("walls")

@@ -145,8 +145,7 @@ async def _tell_story(
 
     def tell() -> None:
         approver = approver_headers(stack.approver_key)
-        with Client(stack.url) as client:
-            Story(Session(client, approver), narrator, workspace).tell(servers)
+        Story(Session(Client(stack.url), approver), narrator, workspace).tell(servers)
 
     story = asyncio.create_task(asyncio.to_thread(tell))
     try:

@@ -22,7 +22,7 @@ from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.watch import BusWatch
 from pml_gateway.adapters.disk_space import MIB, DiskSpace
 from pml_gateway.adapters.live_workflows import LiveWorkflows
-from pml_gateway.adapters.memory.notifier import MemoryNotifier
+from pml_gateway.adapters.local_notifier import LocalNotifier
 from pml_gateway.adapters.policy_file import PolicyFile
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.application.admission import Admission
@@ -73,7 +73,7 @@ class Parts:
     checks: Checks
     calls: ToolCalls
     relay: OutboxRelay
-    notifier: MemoryNotifier
+    notifier: LocalNotifier
     runs: RunCache
     names: CachedCapabilityNames
     policies: PolicyFile
@@ -105,7 +105,7 @@ def assemble(
     grants."""
     live = LiveWorkflows(stores.workflows, bus)
     stores = replace(stores, workflows=live)
-    watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), MemoryNotifier()
+    watch, names, notifier = BusWatch(bus), CachedCapabilityNames(bus), LocalNotifier()
     relay, runs = OutboxRelay(stores.outbox, bus), RunCache(stores.workflows)
     room = DiskSpace(settings.gateway_data_folders, settings.gateway_min_free_mib * MIB)
     policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)

@@ -1,11 +1,11 @@
-"""Stores of logins: in memory and in files."""
+"""Stores of logins: in the process and in files."""
 
 from pathlib import Path
 
 import pytest
 
 from pml_gateway.adapters.login_files import LoginFiles
-from pml_gateway.adapters.memory.logins import MemoryLogins
+from pml_gateway.adapters.process_logins import ProcessLogins
 from pml_gateway.ports import Login, Logins
 
 LOGIN = Login(
@@ -17,10 +17,10 @@ LOGIN = Login(
 )
 
 
-@pytest.fixture(params=["memory", "files"])
+@pytest.fixture(params=["process", "files"])
 def logins(request: pytest.FixtureRequest, tmp_path: Path) -> Logins:
     """Each store, empty."""
-    return MemoryLogins() if request.param == "memory" else LoginFiles(tmp_path / "logins")
+    return ProcessLogins() if request.param == "process" else LoginFiles(tmp_path / "logins")
 
 
 async def test_a_login_is_kept_replaced_and_forgotten(logins: Logins) -> None:

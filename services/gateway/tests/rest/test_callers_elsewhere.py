@@ -11,7 +11,7 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import WorkflowAwaited
-from pml_gateway.adapters.memory.notifier import MemoryNotifier
+from pml_gateway.adapters.local_notifier import LocalNotifier
 from pml_gateway.app import register_handlers
 from pml_gateway.application import callers_elsewhere
 from pml_gateway.application.callers_elsewhere import CallersElsewhere
@@ -124,7 +124,7 @@ async def test_only_shared_workflows_are_remembered(monkeypatch: pytest.MonkeyPa
         async def tell_awaited(self, scope: object, workflow_id: UUID, what: str) -> None:
             told.append((workflow_id, what))
 
-    notifier, instance = MemoryNotifier(), uuid4()
+    notifier, instance = LocalNotifier(), uuid4()
     elsewhere = CallersElsewhere(Told(), notifier, instance)  # pyright: ignore[reportArgumentType]
     waited, *others = (uuid4() for _ in range(4))
     with notifier.subscribe(SCOPE, waited):

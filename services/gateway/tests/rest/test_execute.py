@@ -11,7 +11,7 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.gateway import AskOutcome
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.adapters.memory.notifier import MemoryNotifier
+from pml_gateway.adapters.local_notifier import LocalNotifier
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.acceptance import Program
 from pml_gateway.ports import HERE
@@ -261,7 +261,7 @@ async def test_a_workflow_continues_when_its_caller_disconnects() -> None:
 async def test_a_caller_whose_notification_was_lost_is_answered() -> None:
     async with world() as w:
         workflows, terms = w.parts.workflows, replace(w.parts.workflows.terms, poll_every_s=0.05)
-        deaf = replace(workflows, notifier=MemoryNotifier(), terms=terms)
+        deaf = replace(workflows, notifier=LocalNotifier(), terms=terms)
         programs = replace(w.parts.programs, workflows=deaf)
         request = ExecuteRequest(code="return 1;")
         ended = await programs.execute(SCOPE, "mira", request, HERE, Program("return 1;"))

@@ -21,10 +21,10 @@ from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.live_workflows import LiveWorkflows
+from pml_gateway.adapters.local_notifier import LocalNotifier
 from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
 from pml_gateway.adapters.memory.elicitation import MemoryElicitation
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
-from pml_gateway.adapters.memory.notifier import MemoryNotifier
 from pml_gateway.adapters.memory.principals import MemoryPrincipalDeletions
 from pml_gateway.adapters.memory.results import MemoryResults
 from pml_gateway.adapters.memory.speculations import MemorySpeculatedRuns
@@ -131,7 +131,7 @@ def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -
     return WorkflowService(
         store=LiveWorkflows(store, bus),
         relay=OutboxRelay(store.outbox, bus),
-        notifier=MemoryNotifier(),
+        notifier=LocalNotifier(),
         runs=RunCache(store),
         names=CachedCapabilityNames(bus),
         terms=TERMS,

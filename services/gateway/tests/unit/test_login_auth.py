@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from pml_gateway.adapters.mcp_client.oauth import LoginAuth, NeedsLogin, login_auth
-from pml_gateway.adapters.memory.logins import MemoryLogins
+from pml_gateway.adapters.process_logins import ProcessLogins
 from pml_gateway.domain.servers.server_config import HttpServer
 from pml_gateway.ports import Login
 
@@ -34,8 +34,8 @@ def _login(expires_in_s: float, **tokens: str) -> Login:
     )
 
 
-async def _auth(login: Login) -> tuple[LoginAuth, MemoryLogins]:
-    logins = MemoryLogins()
+async def _auth(login: Login) -> tuple[LoginAuth, ProcessLogins]:
+    logins = ProcessLogins()
     await logins.keep("box", login)
     auth = await login_auth("box", SERVER, logins)
     assert auth is not None
@@ -118,7 +118,7 @@ async def test_without_a_refresh_token_a_refused_token_wants_a_login() -> None:
 
 
 async def test_a_login_that_cannot_be_used_is_none(caplog: pytest.LogCaptureFixture) -> None:
-    logins = MemoryLogins()
+    logins = ProcessLogins()
     await logins.keep("box", Login(url=URL, tokens={"token": "hush"}, client={}))
     assert await login_auth("box", SERVER, logins) is None
     assert "the login at box cannot be used" in caplog.text

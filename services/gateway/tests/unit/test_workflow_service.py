@@ -11,7 +11,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ExecutionRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
-from pml_gateway.adapters.memory.notifier import MemoryNotifier
+from pml_gateway.adapters.local_notifier import LocalNotifier
 from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
@@ -52,7 +52,7 @@ class Recorder:
                 recorder.order.append("publish")
                 recorder.published += [each.message for each in outgoing]
 
-        class Notifier(MemoryNotifier):
+        class Notifier(LocalNotifier):
             def notify(self, workflow: Workflow) -> None:
                 recorder.order.append("notify")
                 super().notify(workflow)

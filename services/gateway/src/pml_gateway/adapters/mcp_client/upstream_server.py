@@ -35,7 +35,7 @@ from pml_gateway.adapters.mcp_client.errors import (
 )
 from pml_gateway.adapters.mcp_client.offer_requests import OfferRequests
 from pml_gateway.adapters.mcp_client.server_calls import OnLog
-from pml_gateway.adapters.memory.logins import MemoryLogins
+from pml_gateway.adapters.process_logins import ProcessLogins
 from pml_gateway.domain.api.log_levels import LogLevel
 from pml_gateway.domain.api.offered import with_links
 from pml_gateway.domain.servers.offers import Offers
@@ -82,7 +82,7 @@ class UpstreamServer:
         self._server = server
         self._excluded = 0
         self._attempts = Attempts(
-            name, server, environment, limits, admit, logins or MemoryLogins(), on_log
+            name, server, environment, limits, admit, logins or ProcessLogins(), on_log
         )
         self._listeners = Listeners(
             self._set_ready, self._take_tools, self._take_offers, self._set_lost

@@ -13,8 +13,8 @@ from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import Notifier, Waiter
 
 
-class MemoryWaiter(Waiter):
-    def __init__(self, notifier: "MemoryNotifier") -> None:
+class LocalWaiter(Waiter):
+    def __init__(self, notifier: "LocalNotifier") -> None:
         self._notifier = notifier
         self._woken = asyncio.Event()
         self._latest: Workflow | None = None
@@ -41,17 +41,17 @@ class MemoryWaiter(Waiter):
         self._woken.set()
 
 
-class MemoryNotifier(Notifier):
+class LocalNotifier(Notifier):
     """Notified by this process's own handlers, and by the bus of changes in others."""
 
     def __init__(self) -> None:
         self.closed = False
-        self._waiting: dict[tuple[Scope, UUID], set[MemoryWaiter]] = {}
+        self._waiting: dict[tuple[Scope, UUID], set[LocalWaiter]] = {}
 
     @override
     @contextmanager
-    def subscribe(self, scope: Scope, workflow_id: UUID) -> Generator[MemoryWaiter]:
-        key, waiter = (scope, workflow_id), MemoryWaiter(self)
+    def subscribe(self, scope: Scope, workflow_id: UUID) -> Generator[LocalWaiter]:
+        key, waiter = (scope, workflow_id), LocalWaiter(self)
         self._waiting.setdefault(key, set()).add(waiter)
         try:
             yield waiter

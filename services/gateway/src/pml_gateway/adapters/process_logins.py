@@ -1,11 +1,11 @@
-"""Logins in memory; pass the same contract suite as those in files."""
+"""Logins that end with the process."""
 
 from typing_extensions import override
 
 from pml_gateway.ports import Login, Logins
 
 
-class MemoryLogins(Logins):
+class ProcessLogins(Logins):
     def __init__(self) -> None:
         self._kept: dict[str, Login] = {}
 

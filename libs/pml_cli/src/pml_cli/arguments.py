@@ -4,10 +4,12 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from pydantic import JsonValue
+from typing import TYPE_CHECKING
 
 from pml_cli.errors import USAGE, CommandError
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 
 def read_source(file: str) -> str:
@@ -25,7 +27,7 @@ def read_source(file: str) -> str:
         raise CommandError(f"{name} is not UTF-8 text (byte {error.start})", USAGE) from error
 
 
-def read_json(file: str) -> JsonValue:
+def read_json(file: str) -> "JsonValue":
     """Read the JSON document in a file. Raises CommandError with line and column."""
     try:
         return json.loads(read_source(file))
@@ -35,7 +37,7 @@ def read_json(file: str) -> JsonValue:
         ) from error
 
 
-def read_object(file: str, what: str) -> dict[str, JsonValue]:
+def read_object(file: str, what: str) -> "dict[str, JsonValue]":
     """Read the JSON object in a file. Raises CommandError."""
     parsed = read_json(file)
     if not isinstance(parsed, dict):
@@ -43,7 +45,7 @@ def read_object(file: str, what: str) -> dict[str, JsonValue]:
     return parsed
 
 
-def read_run(dag: str | None, args: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def read_run(dag: str | None, args: "Mapping[str, JsonValue]") -> "dict[str, JsonValue]":
     """Build the request fields that run the DAG in a file, if given, with these arguments:
     `{"tasks": …}`, or `{"dag": …, "args": …}` as `pml trace --as dag` prints it. Raises
     CommandError."""
@@ -56,7 +58,7 @@ def read_run(dag: str | None, args: Mapping[str, JsonValue]) -> dict[str, JsonVa
     return {"dag": drawn["dag"], "args": given or None}
 
 
-def parse_arguments(pairs: Sequence[str], document: str | None = None) -> dict[str, JsonValue]:
+def parse_arguments(pairs: Sequence[str], document: str | None = None) -> "dict[str, JsonValue]":
     """Merge `key=value` pairs over a JSON object; a value that parses as JSON is JSON, else a
     string.
 

@@ -1,39 +1,45 @@
 """`pml bus`: the streams on the NATS servers."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Literal
 
-import typer
+from pml_cli.command_line import Group
+from pml_cli.options import AS_JSON, HOME, flag, number, one_of, option
 
-from pml_cli.options import AsJson, Home
-
-bus = typer.Typer(no_args_is_help=True, help="Provision the streams on NATS.")
+GROUP = Group()
 
 
-@bus.command("provision")
-def bus_provision(
-    replicas: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=5,
-            envvar="PML_STREAM_REPLICAS",
-            help="Replicas of each stream; default: unchanged, 1 for a new one.",
-        ),
-    ] = None,
-    storage: Annotated[
-        Literal["file", "memory"],
-        typer.Option(envvar="PML_STREAM_STORAGE", help="Storage of each stream."),
-    ] = "file",
-    nats_url: Annotated[
-        str | None,
-        typer.Option(envvar="PML_NATS_URL", help="The operator's URL; default: the local stack's."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would change.")
-    ] = False,
-    home: Home = None,
-    as_json: AsJson = False,
-) -> None:
+@GROUP.command(
+    option(
+        "--replicas",
+        "Replicas of each stream; default: unchanged, 1 for a new one.",
+        variable="PML_STREAM_REPLICAS",
+        **number(int, 1, 5),
+    ),
+    option(
+        "--storage",
+        "Storage of each stream.",
+        variable="PML_STREAM_STORAGE",
+        default="file",
+        **one_of("file", "memory"),
+    ),
+    option(
+        "--nats-url",
+        "The operator's URL; default: the local stack's.",
+        variable="PML_NATS_URL",
+    ),
+    flag("--dry-run", "Only show what would change."),
+    HOME,
+    AS_JSON,
+)
+def provision(
+    replicas: int | None,
+    storage: Literal["file", "memory"],
+    nats_url: str | None,
+    dry_run: bool,
+    home: Path | None,
+    as_json: bool,
+) -> int:
     """Create and update streams, buckets and consumers as configured; stored data is kept.
     Exit code 1: incomplete."""
     from pml_cli.commands import provisioning
@@ -45,4 +51,4 @@ def bus_provision(
     url = nats_url or provisioning.operator_url(home or default_home())
     wanted = StreamSettings(replicas or 1, storage)
     plan = Plan(wanted, may_lower=replicas is not None, dry_run=dry_run)
-    raise typer.Exit(provisioning.provision(Output(as_json=as_json), url, plan))
+    return provisioning.provision(Output(as_json=as_json), url, plan)

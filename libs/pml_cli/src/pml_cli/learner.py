@@ -1,82 +1,83 @@
 """`pml learner`: stored runs, and what was learned from them."""
 
-from typing import Annotated, Literal
+from pathlib import Path
 
-import typer
-
-from pml_cli.options import AsJson, KeyFile, Url
+from pml_cli.command_line import Group
+from pml_cli.options import AS_JSON, KEY_FILE, URL, flag, number, one_of, option, word
 from pml_cli.session import session
 
-learner = typer.Typer(
-    no_args_is_help=True, help="Read and delete what was recorded of runs, learn from it again."
+GROUP = Group()
+
+
+@GROUP.command(
+    option("--capability", "Id of a capability."),
+    option("--intent", "The exact text of an intent."),
+    option(
+        "--order",
+        "The newest or most surprising first.",
+        default="newest",
+        **one_of("newest", "priority"),
+    ),
+    option("--limit", default=20, **number(int, 1, 200)),
+    URL,
+    AS_JSON,
 )
-
-
-@learner.callback()
-def main() -> None:
-    """Read and delete what was recorded of runs, learn from it again."""
-
-
-@learner.command("traces")
-def learner_traces(
-    capability: Annotated[str | None, typer.Option(help="Id of a capability.")] = None,
-    intent: Annotated[str | None, typer.Option(help="The exact text of an intent.")] = None,
-    order: Annotated[
-        Literal["newest", "priority"], typer.Option(help="The newest or most surprising first.")
-    ] = "newest",
-    limit: Annotated[int, typer.Option(min=1, max=200)] = 20,
-    url: Url = None,
-    as_json: AsJson = False,
+def traces(
+    capability: str | None,
+    intent: str | None,
+    order: str,
+    limit: int,
+    url: str | None,
+    as_json: bool,
 ) -> None:
     """List traces of runs."""
     from pml_cli.commands import tracing
 
-    with session(url, as_json=as_json) as (client, out):
-        tracing.traces(client, out, capability, intent, order, limit)
+    tracing.traces(*session(url, as_json=as_json), capability, intent, order, limit)
 
 
-@learner.command("trace")
-def learner_trace(trace: str, url: Url = None, as_json: AsJson = False) -> None:
+@GROUP.command(word("trace"), URL, AS_JSON)
+def trace(trace: str, url: str | None, as_json: bool) -> None:
     """Show one trace by its id; `pml trace` shows those of a workflow."""
     from pml_cli.commands import tracing
 
-    with session(url, as_json=as_json) as (client, out):
-        tracing.trace(client, out, trace)
+    tracing.trace(*session(url, as_json=as_json), trace)
 
 
-@learner.command("rebuild")
-def learner_rebuild(
-    capability: Annotated[str | None, typer.Option(help="Id of a capability.")] = None,
-    key_file: KeyFile = None,
-    url: Url = None,
-    as_json: AsJson = False,
-) -> None:
+@GROUP.command(option("--capability", "Id of a capability."), KEY_FILE, URL, AS_JSON)
+def rebuild(capability: str | None, key_file: Path | None, url: str | None, as_json: bool) -> None:
     """Recompute all learned values from the stored traces, while learning goes on; Ctrl-C cancels,
     and a repetition continues. For the approver."""
     from pml_cli.commands import rebuilding
     from pml_cli.credentials import deciding_headers
 
-    with session(url, as_json=as_json) as (client, out):
-        rebuilding.rebuild(client, out, capability, deciding_headers(client.url, key_file))
+    client, out = session(url, as_json=as_json)
+    rebuilding.rebuild(client, out, capability, deciding_headers(client.url, key_file))
 
 
-@learner.command("forget-principal")
-def learner_forget_principal(
+@GROUP.command(
+    word("principal"),
+    flag("--admin", "As the admin, by the approver's key: of anybody."),
+    KEY_FILE,
+    flag("--yes", "Do not ask."),
+    URL,
+    AS_JSON,
+    name="forget-principal",
+)
+def forget_principal(
     principal: str,
-    admin: Annotated[
-        bool, typer.Option("--admin", help="As the admin, by the approver's key: of anybody.")
-    ] = False,
-    key_file: KeyFile = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    url: Url = None,
-    as_json: AsJson = False,
-) -> None:
+    admin: bool,
+    key_file: Path | None,
+    yes: bool,
+    url: str | None,
+    as_json: bool,
+) -> int:
     """Delete the data of a principal: programs, results, calls, traces and opinions. Learned values
     stay."""
     from pml_cli.commands import tracing
     from pml_cli.credentials import deciding_headers
 
-    with session(url, as_json=as_json) as (client, out):
-        if admin:
-            client.authorise(deciding_headers(client.url, key_file))
-        raise typer.Exit(tracing.forget_principal(client, out, principal, is_confirmed=yes))
+    client, out = session(url, as_json=as_json)
+    if admin:
+        client.authorise(deciding_headers(client.url, key_file))
+    return tracing.forget_principal(client, out, principal, is_confirmed=yes)

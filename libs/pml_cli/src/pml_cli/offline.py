@@ -1,50 +1,31 @@
 """Subcommands that need no stack."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-import typer
-
+from pml_cli.command_line import Command
 from pml_cli.errors import USAGE, CommandError
-from pml_cli.options import AsJson
+from pml_cli.options import AS_JSON, flag, one_of, option, word
 
 if TYPE_CHECKING:
     from pml_cli.commands.analysis import Reader
     from pml_cli.output import Output
 
-offline = typer.Typer()
+_Form = Literal["tree", "json", "mermaid", "dot"]
 
 
-@offline.command()
-def analyze(
-    file: Annotated[
-        str | None, typer.Argument(help="A TypeScript program, or - for standard input.")
-    ] = None,
-    catalog: Annotated[str | None, typer.Option(help="The tools, as `pml tools --json`.")] = None,
-    policy: Annotated[str | None, typer.Option(help="A policy file (JSON).")] = None,
-    capabilities: Annotated[
-        str | None, typer.Option(help="Capabilities it may call, as `pml capabilities --json`.")
-    ] = None,
-    scope: Annotated[
-        str, typer.Option(help="Whose policy of the file counts: org.project.")
-    ] = "local.default",
-    form: Annotated[
-        Literal["tree", "json", "mermaid", "dot"] | None,
-        typer.Option("--format", help="How to show it: tree, unless something else is said."),
-    ] = None,
-    types: Annotated[bool, typer.Option("--types", help="Check types too: errors reject.")] = False,
-    lift: Annotated[
-        bool, typer.Option("--lift", help="Print it with its literal arguments as parameters.")
-    ] = False,
-    stdin_jsonl: Annotated[
-        bool,
-        typer.Option(
-            "--stdin-jsonl", help="Programs from stdin, one {id, code} a line; an answer a line."
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Read a program without running it, offline: structure and decision. Exit code 1: rejected."""
+def _analyze(
+    file: str | None,
+    catalog: str | None,
+    policy: str | None,
+    capabilities: str | None,
+    scope: str,
+    form: _Form | None,
+    types: bool,
+    lift: bool,
+    stdin_jsonl: bool,
+    as_json: bool,
+) -> int:
     from pml_cli.commands import analysis
     from pml_cli.output import Output
 
@@ -55,10 +36,33 @@ def analyze(
     reader = analysis.reader(files, types=types)
     out = Output(as_json=chosen == "json")
     if lift:
-        raise typer.Exit(_lift(out, file, reader, form))
+        return _lift(out, file, reader, form)
     if file is None:
-        raise typer.Exit(analysis.analyze_lines(reader, sys.stdin.buffer, out))
-    raise typer.Exit(analysis.analyze(out, file, reader, chosen))
+        return analysis.analyze_lines(reader, sys.stdin.buffer, out)
+    return analysis.analyze(out, file, reader, chosen)
+
+
+ANALYZE = Command(
+    "Read a program without running it, offline: structure and decision. Exit code 1: rejected.",
+    (
+        word("file", "A TypeScript program, or - for standard input.", nargs="?"),
+        option("--catalog", "The tools, as `pml tools --json`."),
+        option("--policy", "A policy file (JSON)."),
+        option("--capabilities", "Capabilities it may call, as `pml capabilities --json`."),
+        option("--scope", "Whose policy of the file counts: org.project.", default="local.default"),
+        option(
+            "--format",
+            "How to show it: tree, unless something else is said.",
+            name="form",
+            **one_of("tree", "json", "mermaid", "dot"),
+        ),
+        flag("--types", "Check types too: errors reject."),
+        flag("--lift", "Print it with its literal arguments as parameters."),
+        flag("--stdin-jsonl", "Programs from stdin, one {id, code} a line; an answer a line."),
+        AS_JSON,
+    ),
+    _analyze,
+)
 
 
 def _lift(out: "Output", file: str | None, reader: "Reader", form: str | None) -> int:
@@ -69,9 +73,7 @@ def _lift(out: "Output", file: str | None, reader: "Reader", form: str | None) -
     return lift(out, file, reader)
 
 
-def _form(
-    form: Literal["tree", "json", "mermaid", "dot"] | None, *, as_json: bool
-) -> Literal["tree", "json", "mermaid", "dot"]:
+def _form(form: _Form | None, *, as_json: bool) -> _Form:
     if as_json and form not in (None, "json"):
         raise CommandError(f"--format {form} is no JSON: leave one of the two out", USAGE)
     return "json" if as_json else form or "tree"

@@ -1,98 +1,82 @@
 """`pml servers`: MCP servers, the trust in their hints, and changed definitions of tools."""
 
 from pathlib import Path
-from typing import Annotated, Literal
 
-import typer
-
-from pml_cli.options import AsJson, Home, KeyFile, Url
+from pml_cli.command_line import Group
+from pml_cli.options import AS_JSON, HOME, KEY_FILE, URL, flag, one_of, option, switch, word
 from pml_cli.session import session
 
-servers = typer.Typer(
-    no_args_is_help=True,
-    help="Add, check and reload MCP servers, show their state, accept their tools.",
-)
-
-ServersFile = Annotated[
-    Path | None, typer.Argument(help="An mcpServers file; default the stack's mcp.json.")
-]
+GROUP = Group()
 
 
-@servers.command("list")
-def servers_list(url: Url = None, as_json: AsJson = False) -> None:
+@GROUP.command(URL, AS_JSON, name="list")
+def list_(url: str | None, as_json: bool) -> None:
     """List configured servers, their state, their tools in quarantine, and whether their hints are
     trusted."""
     from pml_cli.commands import servers as command
 
-    with session(url, as_json=as_json) as (client, out):
-        command.list_servers(client, out)
+    command.list_servers(*session(url, as_json=as_json))
 
 
-@servers.command("diff")
-def servers_diff(server: str, tool: str, url: Url = None, as_json: AsJson = False) -> None:
+@GROUP.command(word("server"), word("tool"), URL, AS_JSON)
+def diff(server: str, tool: str, url: str | None, as_json: bool) -> None:
     """Show what a server changed in the definition of a tool in quarantine."""
     from pml_cli.commands import servers as command
 
-    with session(url, as_json=as_json) as (client, out):
-        command.diff(client, out, server, tool)
+    command.diff(*session(url, as_json=as_json), server, tool)
 
 
-@servers.command("accept")
-def servers_accept(
-    server: str,
-    tools: Annotated[list[str] | None, typer.Argument(help="Default: all in quarantine.")] = None,
-    key_file: KeyFile = None,
-    url: Url = None,
-    as_json: AsJson = False,
+@GROUP.command(
+    word("server"), word("tools", "Default: all in quarantine.", nargs="*"), KEY_FILE, URL, AS_JSON
+)
+def accept(
+    server: str, tools: list[str], key_file: Path | None, url: str | None, as_json: bool
 ) -> None:
     """Accept changed definitions of a server's tools, which ends their quarantine."""
     from pml_cli.commands import servers as command
     from pml_cli.credentials import deciding_headers
 
-    with session(url, as_json=as_json) as (client, out):
-        approver = deciding_headers(client.url, key_file)
-        command.accept(client, out, server, tools or [], approver)
+    client, out = session(url, as_json=as_json)
+    command.accept(client, out, server, tools, deciding_headers(client.url, key_file))
 
 
-@servers.command("reload")
-def servers_reload(key_file: KeyFile = None, url: Url = None, as_json: AsJson = False) -> None:
+@GROUP.command(KEY_FILE, URL, AS_JSON)
+def reload(key_file: Path | None, url: str | None, as_json: bool) -> None:
     """Apply a changed mcpServers file: connect, disconnect and retry; the rest stays connected."""
     from pml_cli.commands import servers as command
     from pml_cli.credentials import deciding_headers
 
-    with session(url, as_json=as_json) as (client, out):
-        command.reload(client, out, deciding_headers(client.url, key_file))
+    client, out = session(url, as_json=as_json)
+    command.reload(client, out, deciding_headers(client.url, key_file))
 
 
-@servers.command("check")
-def servers_check(
-    file: ServersFile = None,
-    connect: Annotated[
-        bool, typer.Option("--connect", help="Start and connect the servers, and list their tools.")
-    ] = False,
-    home: Home = None,
-    as_json: AsJson = False,
-) -> None:
+@GROUP.command(
+    word("file", "An mcpServers file; default the stack's mcp.json.", nargs="?", type=Path),
+    flag("--connect", "Start and connect the servers, and list their tools."),
+    HOME,
+    AS_JSON,
+)
+def check(file: Path | None, connect: bool, home: Path | None, as_json: bool) -> int:
     """Show each entry of an mcpServers file, its safe name and its faults; exit 1 with faults."""
     from pml_cli.commands import server_programs
     from pml_cli.output import Output
 
     chosen = file or _file_of(home)
-    raise typer.Exit(server_programs.check(Output(as_json=as_json), chosen, connect=connect))
+    return server_programs.check(Output(as_json=as_json), chosen, connect=connect)
 
 
-@servers.command("login")
-def servers_login(
-    name: str,
-    file: Annotated[
-        Path | None, typer.Option("--file", help="Its mcpServers file; default the stack's.")
-    ] = None,
-    browser: Annotated[
-        bool, typer.Option(help="Whether to open the URL in a browser; it is printed anyway.")
-    ] = True,
-    home: Home = None,
-    as_json: AsJson = False,
-) -> None:
+@GROUP.command(
+    word("name"),
+    option("--file", "Its mcpServers file; default the stack's.", type=Path),
+    switch(
+        "--browser",
+        "Whether to open the URL in a browser; it is printed anyway.",
+        default=True,
+    ),
+    HOME,
+    AS_JSON,
+)
+def login(name: str, file: Path | None, browser: bool, home: Path | None, as_json: bool) -> None:
     """Log in at a server that wants it (OAuth), in a browser; the stack keeps the tokens."""
     from pml_cli.commands import server_programs
     from pml_cli.output import Output
@@ -103,8 +87,8 @@ def servers_login(
     server_programs.login(Output(as_json=as_json), chosen, name, logins, browser=browser)
 
 
-@servers.command("logout")
-def servers_logout(name: str, home: Home = None, as_json: AsJson = False) -> None:
+@GROUP.command(word("name"), HOME, AS_JSON)
+def logout(name: str, home: Path | None, as_json: bool) -> None:
     """Delete the stack's tokens of a server; they may still be valid at its provider."""
     from pml_cli.commands import server_entries
     from pml_cli.output import Output
@@ -114,33 +98,38 @@ def servers_logout(name: str, home: Home = None, as_json: AsJson = False) -> Non
     server_entries.logout(Output(as_json=as_json), logins, name)
 
 
-@servers.command("add")
-def servers_add(
+@GROUP.command(
+    word("name"),
+    word("command", "Command that starts it: -- COMMAND ARGS…", nargs="*"),
+    option("--url", "HTTP URL, instead of a command.", name="at"),
+    option("--transport", "Of the URL; else found out.", **one_of("http", "sse")),
+    switch(
+        "--trust-hints",
+        "Whether to trust its tools' hints (read-only, …); else asked.",
+        default=None,
+    ),
+    HOME,
+    AS_JSON,
+)
+def add(
     name: str,
-    command: Annotated[
-        list[str] | None, typer.Argument(help="Command that starts it: -- COMMAND ARGS…")
-    ] = None,
-    at: Annotated[str | None, typer.Option("--url", help="HTTP URL, instead of a command.")] = None,
-    transport: Annotated[
-        Literal["http", "sse"] | None, typer.Option(help="Of the URL; else found out.")
-    ] = None,
-    trust_hints: Annotated[
-        bool | None,
-        typer.Option(help="Whether to trust its tools' hints (read-only, …); else asked."),
-    ] = None,
-    home: Home = None,
-    as_json: AsJson = False,
+    command: list[str],
+    at: str | None,
+    transport: str | None,
+    trust_hints: bool | None,
+    home: Path | None,
+    as_json: bool,
 ) -> None:
     """Add a server to the stack's mcp.json; `pml servers reload` or `pml up` connects it."""
     from pml_cli.commands import server_entries
     from pml_cli.output import Output
 
-    entry = server_entries.entry_of(command or [], at, transport)
+    entry = server_entries.entry_of(command, at, transport)
     server_entries.add(Output(as_json=as_json), _file_of(home), name, entry, trust_hints)
 
 
-@servers.command("remove")
-def servers_remove(name: str, home: Home = None, as_json: AsJson = False) -> None:
+@GROUP.command(word("name"), HOME, AS_JSON)
+def remove(name: str, home: Path | None, as_json: bool) -> None:
     """Remove a server from the stack's mcp.json; `pml servers reload` disconnects it."""
     from pml_cli.commands import server_entries
     from pml_cli.output import Output

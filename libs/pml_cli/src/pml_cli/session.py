@@ -1,7 +1,5 @@
 """Gateway client and output of a subcommand."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +8,11 @@ if TYPE_CHECKING:
     from pml_cli.output import Output
 
 
-@contextmanager
 def session(
     url: str | None, home: Path | None = None, *, as_json: bool
-) -> Generator[tuple["Client", "Output"]]:
-    """Connect to the selected gateway and set up output."""
+) -> tuple["Client", "Output"]:
+    """Select the gateway and set up output."""
     from pml_cli.client import Client, resolve_url
     from pml_cli.output import Output
 
-    yield Client(resolve_url(url, home)), Output(as_json=as_json)
+    return Client(resolve_url(url, home)), Output(as_json=as_json)

@@ -2,27 +2,35 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from pml_cli.app import app
+from pml_cli import command_line
+from pml_cli.app import PML
 from pml_cli.errors import CommandError
 from pml_common.bus import streams
 
 REPLICAS = {"PML_STREAM_REPLICAS": "3"}
 
 
-def run(*words: str, **env: str) -> tuple[int, str]:
-    told = CliRunner().invoke(app, ["bus", "provision", *words], env=env)
-    if isinstance(told.exception, CommandError):
-        raise told.exception
-    return told.exit_code, told.stdout
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    def run(*words: str, **env: str) -> tuple[int, str]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in env.items():
+                patch.setenv(name, value)
+            code = command_line.run(PML, ["bus", "provision", *words], "pml")
+        return code, capsys.readouterr().out
+
+    return run
 
 
 @pytest.mark.integration
-def test_streams_are_provisioned_and_listed_once(nats_url: str) -> None:
+def test_streams_are_provisioned_and_listed_once(
+    nats_url: str, run: Callable[..., tuple[int, str]]
+) -> None:
     env = {"PML_NATS_URL": nats_url}
     code, text = run("--dry-run", **env)
     assert code == 0
@@ -39,7 +47,9 @@ def test_streams_are_provisioned_and_listed_once(nats_url: str) -> None:
     assert "cannot have 3 replicas" in text
 
 
-def test_without_a_stack_the_error_says_what_to_name(tmp_path: Path) -> None:
+def test_without_a_stack_the_error_says_what_to_name(
+    tmp_path: Path, run: Callable[..., tuple[int, str]]
+) -> None:
     os.environ.pop("PML_NATS_URL", None)
     with pytest.raises(CommandError, match="PML_NATS_URL"):
         run("--home", str(tmp_path))

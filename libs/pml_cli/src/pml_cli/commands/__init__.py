@@ -1,1 +1,1 @@
-"""One module per family of commands; each function is one command, without typer."""
+"""One module per family of commands; each function is one command, without its command line."""

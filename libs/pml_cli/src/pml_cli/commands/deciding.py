@@ -1,8 +1,7 @@
 """Commands that list and decide approvals."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from pml_cli.client import Client, Json
 from pml_cli.commands.execution import show_answer, workflow_id
@@ -104,8 +103,7 @@ Decision = Literal["approve", "continue", "deny", "abort", "replan"]
 Covers = Literal["call", "calls", "node"]
 
 
-@dataclass(frozen=True)
-class Decided:
+class Decided(NamedTuple):
     """A person's decision. `wait` waits for the workflow's end; `shown` is the digest of what the
     person reviewed earlier, else the approval is shown now, uncut with `full`."""
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-import typer
 from pydantic import JsonValue
 
 from pml_cli.arguments import read_source
+from pml_cli.asking import confirm
 from pml_cli.errors import USAGE, CommandError
 from pml_cli.markup import escape
 from pml_cli.output import Output
@@ -89,8 +89,8 @@ def logout(out: Output, logins: Path, name: str) -> None:
 def _ask_for_trust(name: str) -> bool:
     if not sys.stdin.isatty():
         raise CommandError(f"choose --trust-hints or --no-trust-hints for {name!r}", USAGE)
-    typer.echo(_QUESTION, err=True)
-    return typer.confirm("Trust its hints?", default=False, err=True)
+    sys.stderr.write(f"{_QUESTION}\n")
+    return confirm("Trust its hints?")
 
 
 def _read(file: Path) -> tuple[Entry, Entry]:

@@ -5,9 +5,9 @@ from typing import cast
 from urllib.parse import quote
 from uuid import UUID
 
-import typer
 from rich.table import Column, Table
 
+from pml_cli.asking import confirm
 from pml_cli.client import Client, Json
 from pml_cli.errors import USAGE, CommandError
 from pml_cli.markup import escape
@@ -75,7 +75,7 @@ def _confirm(principal: str) -> None:
     if not sys.stdin.isatty():
         raise CommandError(f"say --yes to delete the data of {principal!r}", USAGE)
     question = f"Delete all data of {principal!r}? It cannot be brought back."
-    if not typer.confirm(question, default=False, err=True):
+    if not confirm(question):
         raise CommandError("nothing was deleted", USAGE)
 
 

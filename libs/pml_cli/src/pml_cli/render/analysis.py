@@ -14,7 +14,7 @@ from pml_cli.render.structure import MARKS, structure_tree
 from pml_common.contracts.decision import Decision, ToolDecision
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject
-from pml_common.drawing.text import short
+from pml_common.text.short import short
 
 _LONGEST: Final = 2_000
 _MOST_REACHED: Final = 8

@@ -21,7 +21,8 @@ from pml_common.contracts.structure import (
 )
 from pml_common.drawing.outline import outline
 from pml_common.drawing.rows import BranchRow, JumpRow, NodeRow, Row
-from pml_common.drawing.text import Captions, argument_text, arguments_of, short
+from pml_common.drawing.text import Captions, argument_text, arguments_of
+from pml_common.text.short import short
 
 MARKS: Final[dict[Verdict, tuple[str, str]]] = {
     "allow": ("✓", "green"),

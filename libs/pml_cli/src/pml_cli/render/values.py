@@ -2,13 +2,13 @@
 
 import json
 
-from pml_common.drawing import text
+from pml_common.text import short as one_line
 
 
 def short(value: object, limit: int = 60) -> str:
     """JSON (or the text itself) on one line, printable, cut at `limit` characters."""
     said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text.short(said, limit)
+    return one_line.short(said, limit)
 
 
 def milliseconds(span: float) -> str:

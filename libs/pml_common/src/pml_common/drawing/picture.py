@@ -13,7 +13,8 @@ from pml_common.contracts.structure import (
     Node,
     StaticStructure,
 )
-from pml_common.drawing.text import Captions, argument_text, arguments_of, mapping_text, short
+from pml_common.drawing.text import Captions, argument_text, arguments_of, mapping_text
+from pml_common.text.short import short
 
 BoxKind = Literal["task", "capability", "decision", "fork", "join", "loop", "dynamic", "empty"]
 

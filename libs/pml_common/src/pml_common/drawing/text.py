@@ -24,7 +24,7 @@ from pml_common.contracts.structure import (
     StaticStructure,
     TaskNode,
 )
-from pml_common.text.visible import visible
+from pml_common.text.short import short
 
 _DEEPEST: Final = 4
 _MOST_MAPPINGS: Final = 3
@@ -34,14 +34,6 @@ _JOINED: Final = {
     "race": "when the first has ended",
     "any": "when the first has succeeded",
 }
-
-
-def short(text: str, limit: int) -> str:
-    """Shorten to one line of at most `limit` visible characters."""
-    line = " ".join(text[: 8 * limit].split())
-    shown = visible(line)
-    is_whole = len(shown) <= limit and len(text) <= 8 * limit
-    return shown if is_whole else f"{shown[: limit - 1]}…"
 
 
 def argument_text(argument: Argument, limit: int = 40) -> str:

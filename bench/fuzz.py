@@ -26,6 +26,8 @@ TESTS = Path(__file__).parent.parent / "services/analyzer/tests"
 AT_ONCE = 1_000
 """Texts per seed."""
 
+LONGEST_S = 1.0
+LONGEST_S_PER_CHARACTER = 20e-6
 MOST_FAILURES = 10
 SETTINGS = settings(
     max_examples=AT_ONCE,
@@ -43,10 +45,12 @@ class Findings:
         self.slowest = (0.0, "")
 
     def examine(self, text: str) -> None:
-        """Analyse one text. Raises on a violation."""
+        """Analyse one text. Raises AssertionError on a violation, or when it is slow."""
         began = process_time()
         outcome = check(text)
-        self.slowest = max(self.slowest, (process_time() - began, text))
+        took = process_time() - began
+        assert took < LONGEST_S + LONGEST_S_PER_CHARACTER * len(text), f"{took:.2f} s"
+        self.slowest = max(self.slowest, (took, text))
         self.outcomes["analysed" if isinstance(outcome, Analysis) else outcome.kind] += 1
 
 

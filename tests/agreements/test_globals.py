@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
 from pml_analysis.names.origins import BOUND_ROOTS
 from pml_executor.adapters.deno_sandbox import DenoSandbox
@@ -26,7 +27,7 @@ async def _seen_by_a_program(*, realm: bool = False) -> dict[str, list[str]]:
     command = await patient_command()
     sandbox = await DenoSandbox.start(command)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await sandbox.run(program(NAMES))
             returned = await sandbox.receive()
             if realm:

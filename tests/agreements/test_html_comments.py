@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.domain.protocol import Returned
 from pml_executor.ports import NeedsWorker
@@ -20,7 +21,7 @@ async def _ends(programs: Iterable[str]) -> list[object]:
     command, found = await patient_command(), list[object]()
     sandbox = await DenoSandbox.start(command)
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(2 * PATIENCE_S):
             for code in programs:
                 await sandbox.run(program(code))
                 end = await sandbox.receive()
@@ -46,7 +47,7 @@ async def test_no_realm_runs_what_is_refused() -> None:
     command = await patient_command()
     sandbox = await DenoSandbox.start(command)
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(2 * PATIENCE_S):
             await sandbox.run(program("return 0;"))  # a process's first run has a Worker
             assert isinstance(await sandbox.receive(), Returned)
             for code, _ in HIDING.values():

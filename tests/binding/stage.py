@@ -12,6 +12,7 @@ from typing import Final
 import httpx2
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
@@ -22,7 +23,7 @@ from tests.binding.library import LIBRARY
 from tests.binding.oracle import Arrived
 
 HERE = Path(__file__).parent
-WITHIN_S = 60.0
+WITHIN_S = PATIENCE_S
 LANE = "$T"
 """Placeholder in a program: the name of the lane's tool server."""
 

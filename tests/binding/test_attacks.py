@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.binding.attacks import attacks
 from tests.binding.stage import stage
 from tests.binding.suite import as_it_is, suite, with_lies
@@ -16,7 +17,7 @@ from tests.binding.suite import as_it_is, suite, with_lies
 pytestmark = pytest.mark.e2e
 
 EVERY = 20
-WITHIN_S = 900.0
+WITHIN_S = 15 * PATIENCE_S
 
 
 async def test_nothing_arrives_that_was_neither_shown_nor_asked_about(stack_home: Path) -> None:

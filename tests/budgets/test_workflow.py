@@ -20,6 +20,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import names
 from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.names import prefix_of
@@ -130,7 +131,7 @@ async def test_a_workflow_spends_no_more_than_its_budget(stack: Stack) -> None:
     await client.connect(stack.nats_url)
     session = await asyncpg.connect(stack.postgres_dsn)
     try:
-        async with httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http:
+        async with httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http:
 
             async def run() -> Spent:
                 handled.clear()

@@ -24,6 +24,7 @@ ROOT: Final = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # when run as a script
 
 from libs.pml_local.tests.support.harness import eventually  # noqa: E402
+from libs.pml_local.tests.support.patience import PATIENCE_S  # noqa: E402
 from pml_local.approver import approver_headers  # noqa: E402
 from pml_local.composition import StackOptions  # noqa: E402
 from pml_local.ports import free_port  # noqa: E402
@@ -122,7 +123,7 @@ class Person:
             )
 
         try:
-            found: Json = await eventually(ended, within=10.0)
+            found: Json = await eventually(ended)
         except AssertionError:
             return False
         return found["error"]["kind"] == kind
@@ -178,14 +179,14 @@ async def stack_with_tools(folder: Path) -> AsyncGenerator[tuple[Stack, httpx2.A
     options = StackOptions(home=folder / "data", gateway_port=free_port(), mcp_servers=config)
     async with (
         embedded_stack(options) as stack,
-        httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
+        httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http,
     ):
 
         async def known() -> bool:
             found = await http.post("/api/discover", json={"intent": "step", "limit": 50})
             return any(hit["id"] == "counting:step" for hit in found.json().get("hits", ()))
 
-        await eventually(known, within=60.0)
+        await eventually(known)
         yield stack, http
 
 

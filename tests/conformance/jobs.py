@@ -1,5 +1,7 @@
 """Tools of the fixture servers that take long enough to become tasks, and one that does not."""
 
+# waits on purpose: slow tools are what it offers
+
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 

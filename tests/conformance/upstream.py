@@ -5,6 +5,8 @@ their server's name, so this one is configured as `test` and its tool is `simple
 and `slow` it offers the tools that are called otherwise, as `jobs` those that have no prefix.
 """
 
+# waits on purpose: slow tools are what it offers
+
 import argparse
 import json
 from collections.abc import Awaitable, Callable

@@ -13,6 +13,7 @@ import httpx2
 from testcontainers.compose import DockerCompose
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.ports import free_port
 from tests.e2e.harness import Harness, tools_listed
 from tools.compose.secrets import approver_key, make_secrets
@@ -20,7 +21,7 @@ from tools.images.build import ROOT, version
 from tools.images.engine import Engine
 
 DEPLOY = ROOT / "deploy"
-READY_WITHIN_S = 240.0
+READY_WITHIN_S = 4 * PATIENCE_S
 UNWELL = ("starting", "unhealthy")
 OWN_SETTINGS = ("PML_", "COMPOSE_", "OTEL_")
 """Beginnings of variables that would win over the file of settings."""
@@ -103,7 +104,7 @@ async def container_stack(
     url = f"http://127.0.0.1:{settings['PML_PORT']}"
     try:
         await asyncio.to_thread(compose.start)
-        async with httpx2.AsyncClient(base_url=url, timeout=90.0) as http:
+        async with httpx2.AsyncClient(base_url=url, timeout=2 * PATIENCE_S) as http:
             stack = ContainerStack(
                 compose=compose,
                 engine=engine,

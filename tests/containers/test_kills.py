@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts import ids
 from pml_common.contracts.scope import Scope
 from tests.containers.stack import ContainerStack
@@ -22,7 +23,7 @@ const second = await mcp.counting.step({ n: args.base + 1 });
 const third = await mcp.counting.step({ n: args.base + 2 });
 return [first.result, second.result, third.result];
 """
-STEPS, WITHIN_S = 3, 90.0
+STEPS, WITHIN_S = 3, 2 * PATIENCE_S
 SCOPE = Scope(org="local", project="default")
 REPLACED = {"executor": ("executor-1", "executor-2"), "gateway": ("gateway-1", "gateway-2")}
 ALONE = ("analyzer-1", "learner-1", "registry-1", "nats-1", "postgres-1", "proxy-1")

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.telemetry.vocabulary import CONSUMER_GROUP
 from pml_common.telemetry.vocabulary import WORKFLOW_ID as WORKFLOW
 from tests.e2e.collector import Span
@@ -15,7 +16,7 @@ LIMIT = 1000
 
 async def spans_of(url: str, workflow: str) -> list[Span]:
     """All spans of the traces that name the workflow; none while none has arrived."""
-    async with httpx2.AsyncClient(base_url=url, timeout=30.0) as http:
+    async with httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S) as http:
         known = await http.get("/api/services")  # of Jaeger alone
         kind = known.headers.get("content-type", "")
         if known.is_success and kind.startswith("application/json"):

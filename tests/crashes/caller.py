@@ -7,9 +7,10 @@ from typing import cast
 
 import httpx2
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.tool import JsonObject
 
-WITHIN_S = 60.0
+WITHIN_S = PATIENCE_S
 AGAIN_AFTER_S = 0.2
 CONFLICT = 409
 """The status of a decision on what is decided."""
@@ -65,12 +66,12 @@ class Caller:
             try:
                 answer = await self.http.post("/api/execute", json=request)
             except httpx2.TransportError:
-                await asyncio.sleep(AGAIN_AFTER_S)
+                await asyncio.sleep(AGAIN_AFTER_S)  # waits: pace of the caller
                 continue
             assert answer.is_success or answer.is_server_error, answer.text
             if answer.is_success and (body := answer.json())["status"] != "running":
                 return body
-            await asyncio.sleep(AGAIN_AFTER_S)
+            await asyncio.sleep(AGAIN_AFTER_S)  # waits: pace of the caller
 
     async def _agree(
         self, workflow: object, approval: object, request: Mapping[str, object]

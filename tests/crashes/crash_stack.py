@@ -14,6 +14,7 @@ from uuid import UUID
 import httpx2
 
 from libs.pml_local.tests.support.harness import eventually, stack_identity
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
 from pml_common.contracts.catalog import RUN_FINISHED, TRACE_RECORDED
@@ -33,7 +34,7 @@ from tests.crashes.verdict import RunOutcome
 
 HERE = Path(__file__).parent
 SCOPE = Scope(org="local", project="default")
-RUN_WITHIN_S = 60.0
+RUN_WITHIN_S = PATIENCE_S
 ARGS: JsonObject = {"tool": "tally:pay", "linger": 0}
 """Arguments of every program: a tool to call by name, and the duration of its last call in ms."""
 
@@ -194,7 +195,7 @@ async def crash_stack(home: Path) -> AsyncGenerator[CrashStack]:
             stack.nats_url, service="executor", identity=stack_identity(stack.home)
         )
         try:
-            await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}), within=60.0)
+            await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}))
             yield CrashStack(stack, http, bus, CrashLog(folder), folder)
         finally:
             await bus.drain()

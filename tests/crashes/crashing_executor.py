@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import uvloop
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Handler
 from pml_common.bus.run_journal import OWNER
@@ -35,7 +36,7 @@ R = TypeVar("R", bound=Contract)
 
 ACK_WAIT_S = 2.0
 """Time without a heartbeat before redelivery; shorter than in production to save time."""
-CALL_ARRIVES_WITHIN_S = 10.0
+CALL_ARRIVES_WITHIN_S = PATIENCE_S
 ENDS = {"parking": "parked", "finish": "done"}
 """The end of a command run, by its last append."""
 NEVER_S = 3600.0

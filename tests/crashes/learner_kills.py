@@ -142,7 +142,7 @@ async def kill_learners(nats_url: str, dsn: str, home: Path, kills: int, seed: i
         for _ in range(kills):
             before = known
             known = await eventually(lambda before=before: stored(before))
-            await asyncio.sleep(chance.random() * SPREAD_S)
+            await asyncio.sleep(chance.random() * SPREAD_S)  # waits: kills at any moment
             learners.kill()
             learners.start()
         stop.set()

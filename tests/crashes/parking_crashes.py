@@ -10,6 +10,7 @@ from functools import partial
 from uuid import UUID
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.crashes.crash_plan import NO_CRASH, CrashPlan, LogEntry
 from tests.crashes.crash_stack import CrashStack, workflow_of
 from tests.crashes.kills import Baseline, Result, Trial, retry_unreached
@@ -19,7 +20,7 @@ PROGRAM = "parking"
 LINGER_MS = 5000
 """Longer than the server's redelivery takes."""
 WITHIN_S = 60.0
-DIES_WITHIN_S = 10.0
+DIES_WITHIN_S = PATIENCE_S
 KILLS_IN_A_ROW = 4
 PARKED_QUESTION = 2
 """The approval after the one for the program itself."""

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.crashes.crash_stack import crash_stack
 from tests.crashes.suite import crash_suite
 
 pytestmark = pytest.mark.e2e
 
-WITHIN_S = 900.0
+WITHIN_S = 15 * PATIENCE_S
 
 
 async def test_runs_end_the_same_wherever_their_executors_die_or_freeze(stack_home: Path) -> None:

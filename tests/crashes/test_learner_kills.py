@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.catalog import SERVICES
 from pml_local.keys import make_keys
 from tests.crashes.learner_kills import kill_learners
 
 pytestmark = pytest.mark.integration
 
-WITHIN_S = 120.0
+WITHIN_S = 2 * PATIENCE_S
 
 
 async def test_killed_learners_lose_no_trace_and_learn_none_twice(

@@ -4,6 +4,8 @@
 server's name, by default `tally`.
 """
 
+# waits on purpose: slow tools are what it offers
+
 import asyncio
 import json
 import sys

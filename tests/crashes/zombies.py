@@ -50,7 +50,9 @@ async def _frozen(crash_stack: CrashStack, trial: Trial, baseline: Baseline, run
         answer, _ = await running, await crash_stack.wait_until_done(workflow)
         if pid == NO_PROCESS:
             return Result(trial, run, False, [])
-        await asyncio.sleep(max(0.0, since + FROZEN_FOR_S - monotonic()))
+        await asyncio.sleep(
+            max(0.0, since + FROZEN_FOR_S - monotonic())
+        )  # waits: length of the freeze
         before = await crash_stack.outcome(run, answer), await crash_stack.appends(workflow)
         os.kill(pid, signal.SIGCONT)
         how = await eventually(lambda: _end(diary(), len(trial.at)), WAKES_WITHIN_S)

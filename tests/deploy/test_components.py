@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 import yaml
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import streams
 from pml_common.contracts import catalog
 from pml_common.storage.migrations import migrate, pending_migrations, read_migrations
@@ -95,7 +96,7 @@ async def test_roles_of_the_cluster_may_migrate_their_own_schemas_alone(postgres
         for statement in _statements():
             await admin.execute(statement.replace("DATABASE pml", f'DATABASE "{database}"'))
         for name in _STORED:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_S):
                 await _check_role(f"{postgres_dsn}?role={name}", name)
     finally:
         rows = await admin.fetch("SELECT rolname FROM pg_roles WHERE rolname = ANY($1)", _ROLES)

@@ -12,6 +12,7 @@ import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.ports import free_port
 from tests.deploy.manifests import of_kind, pod_of, settings_of
 
@@ -67,8 +68,8 @@ async def test_a_pod_is_ready_once_its_schema_is_migrated(
     async with _started(container["command"], environment) as pod:
         async with _started(migrating["command"], {**environment, "PML_HEALTH_PORT": "0"}) as job:
             assert await answers("/readyz") is None
-            assert await asyncio.wait_for(job.wait(), 30.0) == 0
-        await eventually(ready, within=30.0)
+            assert await asyncio.wait_for(job.wait(), PATIENCE_S) == 0
+        await eventually(ready)
         assert await answers("/healthz") == 200
         pod.terminate()
-        await eventually(stopping, within=10.0)
+        await eventually(stopping)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.catalog import SERVICES
 from pml_common.signing import SigningKey, TrustedKeys
 from pml_local.nats import nats_server_program
@@ -91,7 +92,7 @@ def test_the_server_of_nats_accepts_its_configuration(tmp_path: Path) -> None:
         env={"POD_NAME": "pml-nats-0"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert run.returncode == 0, run.stderr

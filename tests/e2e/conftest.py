@@ -10,6 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
@@ -56,9 +57,9 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
         )
         async with (
             embedded_stack(options) as stack,
-            httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
+            httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http,
         ):
-            await eventually(lambda: tools_listed(http), within=60.0)
+            await eventually(lambda: tools_listed(http))
             yield StackHarness(stack, http, folder, telemetry)
 
 

@@ -5,6 +5,8 @@
 cancelled there, it creates `FOLDER/cancelled-<n>`. `linger` always waits.
 """
 
+# waits on purpose: its tools are held until a test releases them
+
 import asyncio
 import os
 import sys
@@ -17,7 +19,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 FOLDER = Path(sys.argv[1])
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
 POLL_S = 0.01
 server = MCPServer("counting")
 

@@ -29,7 +29,7 @@ async def waiting(harness: StackHarness, workflow: str, before: object) -> Json:
         approval = cast(Json, found["approval"])
         return found if approval["approval_id"] != before and not approval["outcome"] else None
 
-    return await eventually(waits, within=60.0)
+    return await eventually(waits)
 
 
 async def restart_everything(harness: StackHarness) -> None:
@@ -42,7 +42,6 @@ async def restart_everything(harness: StackHarness) -> None:
             part in harness.stack.parts and harness.stack.pid_of(part) != pids[part]
             for part in SERVICES
         ),
-        within=60.0,
     )
 
     async def healthy() -> bool:
@@ -51,4 +50,4 @@ async def restart_everything(harness: StackHarness) -> None:
         except httpx2.TransportError:
             return False
 
-    await eventually(healthy, within=60.0)
+    await eventually(healthy)

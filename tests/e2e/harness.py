@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx2
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.approver import approver_headers
 from pml_local.stack import Stack
 from tests.e2e.collector import Collector
@@ -56,7 +57,7 @@ class Harness(ABC):
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    async def end_of(self, workflow_id: str, within: float = 60.0) -> Json:
+    async def end_of(self, workflow_id: str, within: float = PATIENCE_S) -> Json:
         """Wait until the workflow has ended."""
 
         async def finished() -> Json | None:

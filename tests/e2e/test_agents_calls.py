@@ -9,6 +9,7 @@ import pytest
 from mcp import Client
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.e2e.agents import Mode, agent, answer_of, text_of
 from tests.e2e.harness import Json, StackHarness
 
@@ -28,7 +29,7 @@ def _call(n: int, **more: object) -> dict[str, object]:
 
 
 async def _lingers(harness: StackHarness, n: int) -> None:
-    await eventually((harness.folder / f"lingers-{n}").exists, within=60.0)
+    await eventually((harness.folder / f"lingers-{n}").exists)
 
 
 async def _cancel(calling: asyncio.Task[object]) -> None:
@@ -51,12 +52,16 @@ async def test_a_client_hears_which_calls_its_program_has_reached(
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         told.append((progress, total, message))
 
-    async with asyncio.timeout(120), agent(harness, mode) as client, asyncio.TaskGroup() as group:
+    async with (
+        asyncio.timeout(2 * PATIENCE_S),
+        agent(harness, mode) as client,
+        asyncio.TaskGroup() as group,
+    ):
         calling = group.create_task(
             client.call_tool("pml_execute", _call(n), progress_callback=tell)
         )
         await _lingers(harness, n)
-        await eventually(lambda: any("linger" in str(one[2]) for one in told), within=60.0)
+        await eventually(lambda: any("linger" in str(one[2]) for one in told))
         harness.release(n)
         answer = answer_of(await calling)
     assert answer["status"] == "success", answer
@@ -67,7 +72,7 @@ async def test_a_client_hears_which_calls_its_program_has_reached(
 
 async def test_a_client_that_cancels_stops_its_program(harness: StackHarness, mode: Mode) -> None:
     n = 1010 if mode == "auto" else 1011
-    async with asyncio.timeout(120), agent(harness, mode) as client:
+    async with asyncio.timeout(2 * PATIENCE_S), agent(harness, mode) as client:
         calling = asyncio.create_task(client.call_tool("pml_execute", _call(n)))
         await _lingers(harness, n)
         workflow = await _latest(harness)
@@ -76,17 +81,17 @@ async def test_a_client_that_cancels_stops_its_program(harness: StackHarness, mo
         error = cast(Json, ended["error"])
         assert error["kind"] == "cancelled"
         assert "the call was cancelled. It has called counting:peek." in str(error["message"])
-        await eventually((harness.folder / f"cancelled-{n}").exists, within=60.0)
+        await eventually((harness.folder / f"cancelled-{n}").exists)
         assert (await client.call_tool("counting_peek", {"path": "/"})).is_error is False
 
 
 async def test_a_client_that_cancels_stops_a_direct_call(harness: StackHarness, mode: Mode) -> None:
     n = 1020 if mode == "auto" else 1021
-    async with asyncio.timeout(120), agent(harness, mode) as client:
+    async with asyncio.timeout(2 * PATIENCE_S), agent(harness, mode) as client:
         calling = asyncio.create_task(client.call_tool("counting_linger", {"n": n}))
         await _lingers(harness, n)
         await _cancel(calling)
-        await eventually((harness.folder / f"cancelled-{n}").exists, within=60.0)
+        await eventually((harness.folder / f"cancelled-{n}").exists)
 
 
 async def test_a_program_goes_on_while_another_client_waits_for_it(
@@ -103,7 +108,11 @@ async def test_a_program_goes_on_while_another_client_waits_for_it(
     async def waits(client: Client) -> Json:
         return answer_of(await client.call_tool("pml_execute", call, progress_callback=tell))
 
-    async with asyncio.timeout(120), agent(harness, mode) as one, agent(harness, mode) as other:
+    async with (
+        asyncio.timeout(2 * PATIENCE_S),
+        agent(harness, mode) as one,
+        agent(harness, mode) as other,
+    ):
         calling = asyncio.create_task(one.call_tool("pml_execute", call))
         await _lingers(harness, n)
         async with asyncio.TaskGroup() as group:
@@ -134,7 +143,7 @@ async def test_what_a_program_writes_to_its_console_is_in_its_answers_and_events
     call: Json = {"code": SAYS, "args": {"path": "/", "fails": False}}
     failing: Json = {"code": SAYS, "args": {"path": "/", "fails": True}}
     workflow = ""
-    async with asyncio.timeout(120), agent(harness, mode) as client:
+    async with asyncio.timeout(2 * PATIENCE_S), agent(harness, mode) as client:
         for arguments, status in ((call, "success"), (failing, "error")):
             result = await client.call_tool("pml_execute", arguments)
             answer = answer_of(result)
@@ -160,7 +169,7 @@ async def test_a_parked_program_has_said_what_it_wrote(harness: StackHarness) ->
         "code": "console.log('before'); return await mcp.call(args.tool, { n: 1040 });",
         "args": {"tool": "counting:step"},
     }
-    async with asyncio.timeout(120), agent(harness) as client:
+    async with asyncio.timeout(2 * PATIENCE_S), agent(harness) as client:
         asked = answer_of(await client.call_tool("pml_execute", call))
         await harness.approve(str(asked["workflowId"]))
         parked = answer_of(await client.call_tool("pml_execute", call))

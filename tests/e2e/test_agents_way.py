@@ -11,6 +11,7 @@ from mcp.client.session import IncomingMessage
 from mcp_types import Tool, ToolListChangedNotification
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.e2e.agents import Mode, agent, answer_of, step, text_of
 from tests.e2e.deciding import decide
 from tests.e2e.harness import Json, StackHarness
@@ -42,7 +43,11 @@ async def test_an_agent_gets_the_result_of_what_a_person_approved(
     harness: StackHarness, mode: Mode
 ) -> None:
     n = 910 if mode == "auto" else 911
-    async with asyncio.timeout(120), agent(harness, mode) as client, asyncio.TaskGroup() as group:
+    async with (
+        asyncio.timeout(2 * PATIENCE_S),
+        agent(harness, mode) as client,
+        asyncio.TaskGroup() as group,
+    ):
         asked = answer_of(await client.call_tool("pml_execute", {"code": step(n)}))
         way_on = cast(Json, cast(Json, asked["next"])["call"])
         arguments = cast(Json, way_on["arguments"])
@@ -87,14 +92,14 @@ async def test_unknown_results_and_those_that_are_not_there_yet_are_different_er
 
 async def test_an_agent_stops_a_run(harness: StackHarness) -> None:
     harness.hold(930)
-    async with asyncio.timeout(120), agent(harness) as client:
+    async with asyncio.timeout(2 * PATIENCE_S), agent(harness) as client:
         asked = answer_of(await client.call_tool("pml_execute", {"code": step(930)}))
         await harness.approve(str(asked["workflowId"]))
-        await eventually(lambda: harness.steps()[930] == 1, within=60.0)
+        await eventually(lambda: harness.steps()[930] == 1)
         arguments = {"workflow_id": asked["workflowId"], "reason": "enough"}
         stopped = answer_of(await client.call_tool("pml_cancel", arguments))
     assert "cancelled it: enough" in str(cast(Json, stopped["error"])["message"])
-    await eventually(lambda: (harness.folder / "cancelled-930").exists(), within=60.0)
+    await eventually(lambda: (harness.folder / "cancelled-930").exists())
 
 
 async def test_the_same_call_three_times_is_one_approval_and_one_write(
@@ -105,7 +110,7 @@ async def test_the_same_call_three_times_is_one_approval_and_one_write(
         n: ("pml_execute", {"code": step(n)}),
         n + 1: ("counting_step", {"n": n + 1}),
     }
-    async with asyncio.timeout(120), agent(harness, mode) as client:
+    async with asyncio.timeout(2 * PATIENCE_S), agent(harness, mode) as client:
         for number, (tool, arguments) in calls.items():
             first = answer_of(await client.call_tool(tool, arguments))
             again = answer_of(await client.call_tool(tool, arguments))
@@ -126,7 +131,7 @@ async def test_the_same_call_three_times_is_one_approval_and_one_write(
 async def test_a_call_joins_a_run_that_parked(harness: StackHarness) -> None:
     code = "return await mcp.call(args.tool, { n: 946 });"
     call = {"code": code, "args": {"tool": "counting:step"}}
-    async with asyncio.timeout(120), agent(harness) as client:
+    async with asyncio.timeout(2 * PATIENCE_S), agent(harness) as client:
         first = answer_of(await client.call_tool("pml_execute", call))
         workflow = str(first["workflowId"])
         await harness.approve(workflow)
@@ -162,7 +167,7 @@ async def test_ac07_ac08_a_named_capability_becomes_a_tool_that_is_heard_of_call
             "pml_execute", {"code": code, "args": {"path": "way"}, "name": "way:peek_once"}
         )
         assert answer_of(done)["status"] == "success", done
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while "cap_way_peek_once" not in (tools := await _tools(client)):
                 await anext(changes)
         await eventually(lambda: any(isinstance(m, ToolListChangedNotification) for m in told))

@@ -7,6 +7,7 @@ from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.e2e.agents import Mode, answer_of, step
 from tests.e2e.harness import StackHarness
 
@@ -32,7 +33,7 @@ async def test_a_user_approves_a_program_and_the_calls_at_which_it_parks(
         forms.append(params.message)
         return ElicitResult(action="accept", content={"decision": "approve"})
 
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(2 * PATIENCE_S):
         await _set(harness, may_elicit=True)
         url = f"{harness.stack.url}/mcp"
         async with Client(url, mode=mode, elicitation_callback=approve) as client:

@@ -46,7 +46,7 @@ async def learn(harness: StackHarness, name: str, code: str, **args: object) -> 
         found = await harness.http.get(f"/api/capabilities/{name}")
         return found.json() if found.status_code == 200 and found.json()["usage"]["count"] else None
 
-    return await eventually(learned, within=60.0)
+    return await eventually(learned)
 
 
 async def choose(harness: StackHarness, name: str, **cache: object) -> Answer:
@@ -68,7 +68,7 @@ async def used(harness: StackHarness, name: str, times: int) -> bool:
         found = await harness.http.get(f"/api/capabilities/{name}")
         return found.json()["usage"]["count"] == times
 
-    return await eventually(so_many, within=60.0)
+    return await eventually(so_many)
 
 
 @pytest.mark.parametrize("policy", ["memoize", "persistent"])
@@ -100,8 +100,8 @@ async def test_a_cached_result_is_returned_again_and_learned_once(
         outcomes = [span.attributes.get("pml.cache.outcome") for span in spans]
         return {"miss", "hit"} <= set(outcomes)
 
-    assert await eventually(returned, within=60.0)
-    assert await eventually(counted, within=60.0)
+    assert await eventually(returned)
+    assert await eventually(counted)
 
 
 async def test_a_capability_with_effects_is_cached_only_with_force_and_runs_once(

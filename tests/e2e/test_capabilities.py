@@ -32,7 +32,7 @@ async def _known(harness: StackHarness, name: str) -> Answer:
         found = await harness.http.get(f"/api/capabilities/{name}")
         return found.json() if found.status_code == 200 else None
 
-    return await eventually(known, within=60.0)
+    return await eventually(known)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ async def _traces(harness: StackHarness, workflow: str, count: int) -> list[Answ
         answer = (await harness.http.get(f"/api/workflows/{workflow}/trace")).json()
         return answer["traces"] if answer["total"] == count else None
 
-    return await eventually(learned, within=60.0)
+    return await eventually(learned)
 
 
 async def test_ac10_a_nested_capability_is_seen_bound_and_run(
@@ -123,7 +123,7 @@ async def test_a_program_of_two_capabilities_asks_runs_and_is_learned_as_a_tree(
     async def counted() -> bool:
         return (await _known(harness, "nest:look"))["usage"]["count"] > used
 
-    await eventually(counted, within=60.0)
+    await eventually(counted)
 
 
 async def test_nested_calls_outlive_their_executor_and_are_not_repeated(
@@ -135,15 +135,14 @@ async def test_nested_calls_outlive_their_executor_and_are_not_repeated(
     harness.hold(4501)
     asked = await _submitted(harness, code, args={"base": 4500}, timeout=60)
     await harness.approve(asked["workflow_id"])
-    await eventually(lambda: harness.steps()[4501] == 1, within=60.0)
+    await eventually(lambda: harness.steps()[4501] == 1)
     killed = harness.stack.pid_of("executor")
     os.kill(killed, signal.SIGKILL)
     await eventually(
         lambda: "executor" in harness.stack.parts and harness.stack.pid_of("executor") != killed,
-        within=60.0,
     )
     harness.release(4501)
-    ended = cast(Answer, await harness.end_of(asked["workflow_id"], within=60.0))
+    ended = cast(Answer, await harness.end_of(asked["workflow_id"]))
     assert ended["status"] == "success", ended
     assert ended["result"] == [{"result": f"step {n} done"} for n in (4500, 4501)]
     assert (harness.steps()[4500], harness.steps()[4501]) == (1, 1)

@@ -29,9 +29,7 @@ def _kill(harness: StackHarness, part: str) -> int:
 
 
 async def _restarted(harness: StackHarness, part: str, old: int) -> None:
-    await eventually(
-        lambda: part in harness.stack.parts and harness.stack.pid_of(part) != old, within=60.0
-    )
+    await eventually(lambda: part in harness.stack.parts and harness.stack.pid_of(part) != old)
 
 
 @pytest.mark.parametrize("held", [0, 1, 2])
@@ -47,11 +45,11 @@ async def test_a_run_outlives_its_executor_and_repeats_no_call(
     assert asked.json()["status"] == "approval_required"
     assert not any(harness.steps()[base + n] for n in range(3))
     await harness.approve(workflow)
-    await eventually(lambda: harness.steps()[base + held] == 1, within=60.0)
+    await eventually(lambda: harness.steps()[base + held] == 1)
     killed = _kill(harness, "executor")
     await _restarted(harness, "executor", killed)
     harness.release(base + held)
-    ended = await harness.end_of(workflow, within=60.0)
+    ended = await harness.end_of(workflow)
     assert ended["status"] == "success", ended
     assert ended["result"] == [{"result": f"step {base + n} done"} for n in range(3)]
     assert [harness.steps()[base + n] for n in range(3)] == [1, 1, 1]
@@ -78,8 +76,8 @@ async def test_what_runs_while_a_part_is_dead_is_learned_once(
         answer = await harness.http.get(f"/api/capabilities/{first['capability_id']}")
         return answer.status_code == 200 and answer.json()["usage"]["count"] == 6
 
-    await eventually(six_traces, within=60.0)
-    await eventually(six_uses, within=60.0)
+    await eventually(six_traces)
+    await eventually(six_uses)
 
 
 async def test_a_run_outlives_the_gateway_that_was_calling_its_tool(harness: StackHarness) -> None:
@@ -94,7 +92,7 @@ async def test_a_run_outlives_the_gateway_that_was_calling_its_tool(harness: Sta
     )
     workflow = asked.json()["workflow_id"]
     await harness.approve(workflow)
-    await eventually(lambda: harness.steps()[200] == 1, within=60.0)
+    await eventually(lambda: harness.steps()[200] == 1)
     killed = _kill(harness, "gateway")
     await _restarted(harness, "gateway", killed)
     harness.release(200)
@@ -106,7 +104,7 @@ async def test_a_run_outlives_the_gateway_that_was_calling_its_tool(harness: Sta
             return None
         return found if found["status"] in ("success", "error") else None
 
-    outcome = await eventually(ended, within=60.0)
+    outcome = await eventually(ended)
     # The call's outcome is unknown and the tool is not repeatable, so it is not called again.
     assert cast(Json, outcome["error"])["kind"] == "outcome_unknown"
     assert harness.steps()[200] == 1

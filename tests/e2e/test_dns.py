@@ -215,7 +215,7 @@ async def test_ac04_names_are_suggested_over_mcp_and_given_on_approval(
             )
             return next(of_ours, None)
 
-        suggested = await eventually(suggestion, within=30.0)
+        suggested = await eventually(suggestion)
         assert suggested is not None
         assert suggested["reasons"]
         assert suggested["name"].startswith("counting:")
@@ -241,7 +241,7 @@ async def test_a_program_is_saved_with_its_literals_made_parameters(harness: Sta
         found = [await harness.http.get(f"/api/capabilities/{each}") for each in ids]
         return all(one.is_success and one.json()["usage"]["success_count"] for one in found)
 
-    await eventually(learned, within=30.0)
+    await eventually(learned)
     program = (
         f"return await mcp.learn.save({{ name: 'dnsv:peek', capability: '{ids[0]}', lift: true }});"
     )

@@ -32,7 +32,7 @@ async def _run(harness: StackHarness, n: int, **program: object) -> None:
             harness.http.post("/api/execute", json={"args": args, **program}, timeout=60.0)
         )
         for each in (n, n + 1):
-            await eventually((harness.folder / f"lingers-{each}").exists, within=60.0)
+            await eventually((harness.folder / f"lingers-{each}").exists)
         harness.release(n)
         harness.release(n + 1)
     answer = asked.result()
@@ -92,7 +92,7 @@ async def test_ac6_ac7_three_runs_are_drawn_as_one_definition_and_three_invocati
         ]
         return all(kinds.get(each) == "observed" for each in wanted)
 
-    await eventually(learned, within=45.0)
+    await eventually(learned)
 
 
 def _data(view: Json, kind: str) -> Sequence[Json]:

@@ -30,7 +30,7 @@ async def _trace(harness: StackHarness, workflow_id: str) -> Answer:
         traces = answer.json()["traces"]
         return traces[0] if traces else None
 
-    return await eventually(stored, within=60.0)
+    return await eventually(stored)
 
 
 async def test_a_dry_run_calls_read_only_tools_mocks_others_and_learns_nothing(
@@ -62,7 +62,7 @@ async def test_a_dry_run_calls_read_only_tools_mocks_others_and_learns_nothing(
         found = await harness.http.get("/api/capabilities/dry:steps")
         return found.status_code == 200 and found.json()["usage"]["count"] == 1
 
-    assert await eventually(learned, within=60.0)
+    assert await eventually(learned)
     known = await harness.http.post(
         "/api/execute",
         json={"capability": "dry:steps", "args": {"n": 7002}, "dry_run": True},
@@ -93,7 +93,7 @@ async def test_mocks_answer_inside_capabilities_and_dynamic_calls(
     async def known() -> bool:
         return (await harness.http.get("/api/capabilities/dry:one")).status_code == 200
 
-    assert await eventually(known, within=60.0)
+    assert await eventually(known)
     code = """const nested = await capabilities.dry_one({ n: 7011 });
 const told = await mcp.call("counting:" + args.which, { n: 7011 });
 return [nested, told];"""

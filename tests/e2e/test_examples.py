@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.composition import StackOptions
 from pml_local.stack import Stack, embedded_stack
 from pml_local.state import read_state
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.e2e
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = Path(sys.executable).parent
-FETCHED_WITHIN = 120.0
+FETCHED_WITHIN = 2 * PATIENCE_S
 
 
 async def _run(*words: str | Path, cwd: Path) -> str:
@@ -26,7 +27,7 @@ async def _run(*words: str | Path, cwd: Path) -> str:
     process = await asyncio.create_subprocess_exec(
         *words, cwd=cwd, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         output, complaint = await process.communicate()
     assert process.returncode == 0, complaint.decode()
     return output.decode()
@@ -44,7 +45,7 @@ async def test_the_first_program_needs_no_approval_and_is_learned(
     )
     async with (
         embedded_stack(options) as stack,
-        httpx2.AsyncClient(base_url=stack.url, timeout=30.0) as http,
+        httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http,
     ):
 
         async def known_servers() -> bool:

@@ -23,7 +23,7 @@ async def _parked(harness: StackHarness, ns: Sequence[int], tool: str = "countin
     """A workflow that was approved and parks at its dynamic call."""
     args = {"path": str(harness.folder), "tool": tool, "ns": list(ns)}
     answer = await harness.http.post(
-        "/api/execute", json={"code": BY_NAME, "args": args, "timeout": 20}
+        "/api/execute", json={"code": BY_NAME, "args": args, "timeout": 60}
     )
     asked = answer.json()
     assert asked["status"] == "approval_required", asked

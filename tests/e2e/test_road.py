@@ -43,7 +43,7 @@ async def test_a_program_runs_is_learned_and_runs_again_by_name(harness: StackHa
             (await harness.http.get(f"/api/capabilities/{capability}")).json().get("listed", False)
         )
 
-    await eventually(listed, within=60.0)
+    await eventually(listed)
     answer = await harness.http.post(
         "/api/execute", json={"capability": "files:look", "args": {"path": nowhere}}
     )
@@ -59,7 +59,7 @@ async def test_a_program_runs_is_learned_and_runs_again_by_name(harness: StackHa
             ("n1", "d1", "n3"),
         }
 
-    await eventually(both_paths, within=60.0)
+    await eventually(both_paths)
     hits = (
         await harness.http.post("/api/discover", json={"intent": "check that a document exists"})
     ).json()["hits"]
@@ -139,7 +139,9 @@ async def test_an_error_of_the_program_keeps_the_authors_line(harness: StackHarn
 
 async def test_a_program_that_never_ends_is_stopped(harness: StackHarness) -> None:
     error = await _error(
-        harness, "await mcp.pml_stub.echo({});\nwhile (true) { /* busy */ }", timeout=1
+        harness,
+        "await mcp.pml_stub.echo({});\nwhile (true) { /* busy */ }",
+        timeout=1,  # waits: it is over
     )
     assert error["kind"] == "timeout"
 

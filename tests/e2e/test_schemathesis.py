@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.e2e.harness import StackHarness
 
 pytestmark = pytest.mark.e2e
@@ -33,7 +34,7 @@ async def test_every_operation_does_what_its_description_says(
         cwd=tmp_path,
     )
     try:
-        async with asyncio.timeout(240):
+        async with asyncio.timeout(4 * PATIENCE_S):
             said = (await process.communicate())[0].decode()
     finally:
         if process.returncode is None:

@@ -36,7 +36,7 @@ async def test_a_changed_file_is_applied_and_a_faulty_entry_stops_nothing(
             (one,) = (each for each in listed if each["name"] == "my-odd-one")
             return one["announced"] and one
 
-        assert (await eventually(ready, within=30.0))["title"] == "My odd one"
+        assert (await eventually(ready))["title"] == "My odd one"
         assert (await harness.execute(PROGRAM))["result"] == "fine"
         health = await harness.http.get("/healthz")
         assert health.status_code == 200
@@ -52,4 +52,4 @@ async def test_a_changed_file_is_applied_and_a_faulty_entry_stops_nothing(
     async def withdrawn() -> bool:
         return "There is no server" in str((await harness.execute(PROGRAM)).get("error"))
 
-    await eventually(withdrawn, within=20.0)
+    await eventually(withdrawn)

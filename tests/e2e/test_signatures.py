@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.signing import SigningKey
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
@@ -51,7 +52,7 @@ async def test_a_tampered_version_does_not_run_and_the_key_of_signatures_can_be_
     key, mark = (tmp_path / "data" / "keys" / name for name in ("registry.pem", "versions-signed"))
     async with (
         embedded_stack(options) as stack,
-        httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
+        httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http,
     ):
         _, made = await _answer(http, code=CODE, name="safe:keep")
         assert made["status"] == "success", made
@@ -62,7 +63,7 @@ async def test_a_tampered_version_does_not_run_and_the_key_of_signatures_can_be_
     key.unlink()
     async with (
         embedded_stack(options) as stack,
-        httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
+        httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http,
     ):
         second = SigningKey.load("registry", key).kid
         assert second != first
@@ -70,7 +71,7 @@ async def test_a_tampered_version_does_not_run_and_the_key_of_signatures_can_be_
         async def signed_anew() -> bool:
             return await _key_of(http) == second
 
-        await eventually(signed_anew, within=30.0)
+        await eventually(signed_anew)
         _, kept = await _answer(http, capability="safe:keep")
         assert kept["result"] == {"kept": True}, kept
 
@@ -90,4 +91,4 @@ async def test_a_tampered_version_does_not_run_and_the_key_of_signatures_can_be_
         async def counted() -> bool:
             return telemetry.counts.get(("pml.versions.refused", "not_as_signed"), 0) >= 2
 
-        await eventually(counted, within=30.0)
+        await eventually(counted)

@@ -34,7 +34,7 @@ async def _learned(harness: StackHarness, name: str) -> Answer:
     async def known() -> bool:
         return (await harness.http.get(f"/api/capabilities/{name}")).status_code == 200
 
-    assert await eventually(known, within=60.0)
+    assert await eventually(known)
     return (await harness.http.get(f"/api/capabilities/{name}")).json()
 
 

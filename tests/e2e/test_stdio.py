@@ -11,6 +11,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.e2e.agents import Mode, answer_of, step
 from tests.e2e.harness import Json, StackHarness
 
@@ -35,7 +36,7 @@ async def test_a_client_on_stdio_goes_the_whole_way(harness: StackHarness, mode:
     async def report(progress: float, total: float | None, message: str | None) -> None:
         reported.append(progress)
 
-    async with asyncio.timeout(120), on_stdio(harness, mode) as client:
+    async with asyncio.timeout(2 * PATIENCE_S), on_stdio(harness, mode) as client:
         assert "pml_execute" in {tool.name for tool in (await client.list_tools()).tools}
         asked = answer_of(
             await client.call_tool("pml_execute", {"code": step(n)}, progress_callback=report)
@@ -61,14 +62,14 @@ async def _hears_of_a_capability(client: Client) -> None:
         named = {"code": code, "name": f"way:peek_{uuid4().hex[:8]}"}
         done = await client.call_tool("pml_execute", named)
         assert answer_of(done)["status"] == "success", done
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             await anext(changes)
 
 
 async def test_a_cancelled_call_stops_over_stdio(harness: StackHarness, mode: Mode) -> None:
     n = 1970 if mode == "auto" else 1971
     harness.hold(n)
-    async with asyncio.timeout(120), on_stdio(harness, mode) as client:
+    async with asyncio.timeout(2 * PATIENCE_S), on_stdio(harness, mode) as client:
         asked = answer_of(await client.call_tool("pml_execute", {"code": step(n)}))
         await harness.approve(str(asked["workflowId"]))
         told = asyncio.Event()
@@ -78,8 +79,8 @@ async def test_a_cancelled_call_stops_over_stdio(harness: StackHarness, mode: Mo
 
         call = client.call_tool("pml_execute", {"code": step(n)}, progress_callback=report)
         joined = asyncio.create_task(call)
-        await eventually(lambda: harness.steps()[n] == 1, within=60.0)
+        await eventually(lambda: harness.steps()[n] == 1)
         await told.wait()  # it waits for the run by now
         joined.cancel()
         await asyncio.wait({joined})
-        await eventually(lambda: (harness.folder / f"cancelled-{n}").exists(), within=30.0)
+        await eventually(lambda: (harness.folder / f"cancelled-{n}").exists())

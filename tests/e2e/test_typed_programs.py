@@ -9,6 +9,7 @@ import pytest
 from mcp.client.client import Client
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.e2e.harness import Json, StackHarness
 
 pytestmark = pytest.mark.e2e
@@ -33,7 +34,7 @@ async def test_a_type_error_is_told_with_the_failure(harness: StackHarness) -> N
             assert "warning at line 1, column 41: Type " in str(failed.content)
         return warned[0] if warned else None
 
-    warning = await eventually(told, within=60.0)
+    warning = await eventually(told)
     assert (warning["line"], warning["column"]) == (1, 41)
 
 
@@ -49,14 +50,14 @@ async def test_a_capability_is_typed_by_its_parameters_and_its_result(
             env={**os.environ, "NO_COLOR": "1"},
             stdout=asyncio.subprocess.PIPE,
         )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             text = (await process.communicate())[0].decode()
         wanted = (
             "typed_measure: (args: { path: string }) => Promise<{ length: number; of: string }>"
         )
         return wanted in text
 
-    await eventually(typed, within=60.0)
+    await eventually(typed)
     numbers = iter(range(1_000))
 
     async def told() -> str | None:
@@ -66,4 +67,4 @@ async def test_a_capability_is_typed_by_its_parameters_and_its_result(
         warned = answer.get("warnings")
         return str(warned) if warned else None
 
-    assert "Property 'width' does not exist" in await eventually(told, within=60.0)
+    assert "Property 'width' does not exist" in await eventually(told)

@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 from mcp.client.client import Client
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.approver import user_name
 from tests.e2e.deciding import decide
 from tests.e2e.harness import Json, StackHarness
@@ -33,7 +34,7 @@ async def _pml(harness: StackHarness, *words: str, code: int = 0) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         output, _ = await process.communicate()
     assert process.returncode == code, output.decode()
     return output.decode()

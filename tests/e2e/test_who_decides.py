@@ -8,6 +8,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.approver import read_key, user_name
 from tests.e2e.deciding import decide
 from tests.e2e.harness import Json, StackHarness
@@ -45,7 +46,7 @@ async def test_the_agent_gets_401_over_rest_and_has_no_decision_over_mcp(
     refused = await harness.http.post(path, json={"decision": "approve"})
     assert refused.status_code == 401
     assert "pml approvals approve" in refused.json()["error"]["message"]
-    async with httpx2.AsyncClient(headers=harness.approver, timeout=30.0) as http:
+    async with httpx2.AsyncClient(headers=harness.approver, timeout=PATIENCE_S) as http:
         transport = streamable_http_client(f"{harness.stack.url}/mcp", http_client=http)
         async with Client(transport) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 import httpx2
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 
 Json = dict[str, object]
 
 SHORT = "return args.n * 2;"
-PATIENCE_S = 120.0
-"""Limit for an answer; the machine may be slow."""
 
 
 @dataclass
@@ -82,7 +81,7 @@ class Callers:
                     await one(http)
                 except httpx2.TransportError as error:
                     self.wrong.append(f"{one}: {error!r}")
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(0.05)  # waits: pace of the load
 
     async def results(self) -> list[str]:
         """Errors of workflows answered with `running`, once they have ended."""

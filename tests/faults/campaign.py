@@ -92,7 +92,7 @@ async def _injected(
     injector: Injector, faults: Iterable[Fault], chance: Random, until: float, say: Say
 ) -> list[Injection]:
     injections = list[Injection]()
-    await asyncio.sleep(WARM_UP_S)
+    await asyncio.sleep(WARM_UP_S)  # waits: pace of the faults
     for fault in faults:
         if time.time() >= until:
             break
@@ -100,7 +100,7 @@ async def _injected(
         injections.append(done)
         took = "not healthy" if done.recovered is None else f"{done.recovered - done.began:.1f} s"
         say(f"{len(injections):4d} {fault.name} ({took}) {done.note}")
-        await asyncio.sleep(chance.uniform(*CALM_S))
+        await asyncio.sleep(chance.uniform(*CALM_S))  # waits: pace of the faults
     return injections
 
 

@@ -64,7 +64,7 @@ class Cluster:
             self._servers.append(server)
         await asyncio.gather(*(self.revive(index) for index in range(SIZE)))
         async with self.operator() as operator:
-            await eventually(lambda: _leads(operator), within=60.0)
+            await eventually(lambda: _leads(operator))
 
     async def revive(self, index: int) -> None:
         """Start one server."""
@@ -115,7 +115,7 @@ class Cluster:
             return cluster.leader if cluster else None
 
         async with self.operator() as operator:
-            return int((await eventually(leader, within=60.0)).removeprefix("s"))
+            return int((await eventually(leader)).removeprefix("s"))
 
 
 async def _leads(operator: JetStreamContext) -> bool:

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from libs.pml_common.tests.support.builders import after
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog, ids
@@ -64,7 +65,7 @@ class Load:
         ]
         await self.goes_on()
 
-    async def goes_on(self, within: float = 60.0) -> None:
+    async def goes_on(self, within: float = PATIENCE_S) -> None:
         """Wait until new messages are sent and handled, and new appends stored."""
         before = self._progress()
 
@@ -79,9 +80,9 @@ class Load:
     async def stop(self) -> None:
         """Finish current work, and wait until all sent messages are handled."""
         self._stopping = True
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await asyncio.gather(*self._tasks)
-        await eventually(lambda: set(self.acknowledged) <= set(self.handled), within=60.0)
+        await eventually(lambda: set(self.acknowledged) <= set(self.handled))
 
     def _progress(self) -> tuple[int, ...]:
         return len(self.acknowledged), len(self.handled), len(self.appends), self.journaled
@@ -91,7 +92,7 @@ class Load:
             message = ToolsListed(event_id=uuid4(), scope=self.scope, server=SERVER, tools=())
             await until_acknowledged(lambda sent=message: self.sender.publish(sent))
             self.acknowledged.append(message.event_id)
-            await asyncio.sleep(PACE_S)
+            await asyncio.sleep(PACE_S)  # waits: pace of the load
 
     async def _handle(self, message: ToolsListed) -> Sequence[CatalogChanged]:
         self.handled.append(message.event_id)
@@ -104,7 +105,7 @@ class Load:
             journal.note(entry(self.command.workflow_id, str(self.journaled)))
             await journal.append()
             self.journaled += 1
-            await asyncio.sleep(PACE_S)
+            await asyncio.sleep(PACE_S)  # waits: pace of the load
 
     async def _compete(self, bus: NatsBus) -> None:
         expected = 0
@@ -127,7 +128,7 @@ class Load:
                     lambda: bus.history(self.scope, str(self.contested), of=catalog.TRACE_RECORDED)
                 )
                 expected = past[-1].sequence if past else 0
-            await asyncio.sleep(PACE_S)
+            await asyncio.sleep(PACE_S)  # waits: pace of the load
 
 
 async def check(load: Load, reader: NatsBus) -> bool:
@@ -175,9 +176,9 @@ def effect_of(cause: UUID) -> UUID:
 
 async def until_acknowledged(attempt: Callable[[], Awaitable[T]]) -> T:
     """Retry while it is unknown whether it was stored, as senders do."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 return await attempt()
             except BusUnavailable:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.1)  # waits: pace of the load

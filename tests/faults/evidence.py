@@ -13,6 +13,7 @@ import httpx2
 from nats.js import JetStreamContext
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec, names
 from pml_common.bus.dead_letters import REASON, SUBJECT
 from pml_common.bus.errors import Rejected
@@ -49,9 +50,9 @@ APPENDS: tuple[tuple[MessageType[JournalAppend], type[JournalAppend]], ...] = (
     (WORKFLOW_PARKED, WorkflowParked),
     (RUN_FINISHED, RunFinished),
 )
-ENDS_WITHIN_S = 30.0
-COUNTS_WITHIN_S = 60.0
-HEALTHY_WITHIN_S = 60.0
+ENDS_WITHIN_S = PATIENCE_S
+COUNTS_WITHIN_S = PATIENCE_S
+HEALTHY_WITHIN_S = PATIENCE_S
 PAGE = 200
 REFUSED = "Error executing tool refuse"
 """The error message of a tool that always fails."""

@@ -15,6 +15,7 @@ from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.errors import StackError
 from tests.faults.poison import Poison
 from tests.faults.records import Fault, Injection
@@ -26,8 +27,8 @@ STORES = ("nats", "postgres")
 TOOLS = ("tally", "depot")
 HOUR_S = 3600.0
 PAGE = 4096
-RECOVERS_WITHIN_S = 60.0
-RETURNS_WITHIN_S = 60.0
+RECOVERS_WITHIN_S = PATIENCE_S
+RETURNS_WITHIN_S = PATIENCE_S
 LASTS_S = (1.5, 5.0)
 NOT_DONE = (StackError, psutil.Error, OSError, KeyError, RuntimeError, AssertionError)
 """The part was not running, or did not recover."""
@@ -109,7 +110,7 @@ class Injector:
         for process in frozen:
             _signal(process, signal.SIGSTOP)
         try:
-            await asyncio.sleep(fault.seconds)
+            await asyncio.sleep(fault.seconds)  # waits: length of the fault
         finally:
             for process in frozen:
                 _signal(process, signal.SIGCONT)
@@ -124,7 +125,7 @@ class Injector:
             else self.site.stack.without(fault.target)
         )
         async with away:
-            await asyncio.sleep(fault.seconds)
+            await asyncio.sleep(fault.seconds)  # waits: length of the fault
 
     async def _poison(self, fault: Fault) -> str:
         try:
@@ -136,7 +137,7 @@ class Injector:
         hour = HOUR_S if fault.target == "ahead" else -HOUR_S
         set_skew(self.site.skew, hour)
         try:
-            await asyncio.sleep(fault.seconds)
+            await asyncio.sleep(fault.seconds)  # waits: length of the fault
         finally:
             set_skew(self.site.skew, 0.0)
 
@@ -147,7 +148,7 @@ class Injector:
             raise RuntimeError("the site has no disk of its own")
         try:
             await eventually(lambda: _shrink(disk))
-            await asyncio.sleep(fault.seconds)
+            await asyncio.sleep(fault.seconds)  # waits: length of the fault
         finally:
             await _resize(disk, DISK)
 

@@ -9,20 +9,19 @@ from uuid import UUID
 import httpx2
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.crashes.crash_stack import workflow_of
 from tests.faults.programs import KINDS, draw, request_of
 from tests.faults.records import Asked
 from tests.faults.site import Site
 
 TIMEOUT_S = 40.0
-PATIENCE_S = 240.0
+ANSWER_S = 4 * PATIENCE_S
 """Limit for a caller's requests about one run: its time, the verdict's margin, and two slow
 recoveries, of which one may precede its acceptance."""
 AGAIN_AFTER_S = 0.3
 PAUSE_S = 0.6
 DENIES = 0.2
-CANCEL_WITHIN_S = 10.0
-LAST_RUN_WITHIN_S = 30.0
 
 Body = dict[str, object]
 
@@ -48,10 +47,10 @@ class Load:
         asked = Asked("last", "sequential", workflow_of("last"))
         self.asked.append(asked)
         try:
-            async with asyncio.timeout(LAST_RUN_WITHIN_S):
+            async with asyncio.timeout(PATIENCE_S):
                 await self._execute(asked, self.chance)
         except TimeoutError:
-            return f"it does not end within {LAST_RUN_WITHIN_S:g} s"
+            return f"it does not end within {PATIENCE_S:g} s"
         return None if asked.told == {("success", "")} else f"it ends as {asked.told}"
 
     def stop(self) -> None:
@@ -70,7 +69,7 @@ class Load:
                 await self._see_through(asked, chance)
             finally:
                 del self.site.under_way[asked.workflow_id]
-            await asyncio.sleep(chance.random() * PAUSE_S)
+            await asyncio.sleep(chance.random() * PAUSE_S)  # waits: pace of the load
 
     async def _see_through(self, asked: Asked, chance: Random) -> None:
         """Follow one run to its end; a caller that times out leaves the run to the verdict."""
@@ -78,10 +77,10 @@ class Load:
         if KINDS[asked.program].cancelled:
             cancelling = asyncio.create_task(self._cancel(asked, chance.random() * 4))
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(ANSWER_S):
                 await self._execute(asked, chance)
         except TimeoutError:
-            asked.wrong.append(f"no end within {PATIENCE_S:g} s")
+            asked.wrong.append(f"no end within {ANSWER_S:g} s")
         finally:
             if cancelling is not None:
                 cancelling.cancel()
@@ -101,7 +100,7 @@ class Load:
                 case "approval_required":
                     await self._decide(asked, cast("Body", body["approval"])["id"], chance)
                 case _:
-                    await asyncio.sleep(AGAIN_AFTER_S)
+                    await asyncio.sleep(AGAIN_AFTER_S)  # waits: pace of the load
 
     async def _decide(self, asked: Asked, approval: object, chance: Random) -> None:
         """Decide as a person; a repeated approval request shows whether the decision was
@@ -113,7 +112,7 @@ class Load:
         await self._post(path, decision, asked, self.site.approver, may_conflict=True)
 
     async def _cancel(self, asked: Asked, after_s: float) -> None:
-        await asyncio.sleep(after_s)
+        await asyncio.sleep(after_s)  # waits: pace of the load
         path = f"/api/workflows/{asked.workflow_id}/cancel"
 
         async def cancelled() -> bool:
@@ -122,7 +121,7 @@ class Load:
             return answer is not None
 
         try:
-            await eventually(cancelled, within=CANCEL_WITHIN_S)
+            await eventually(cancelled)
         except AssertionError:
             self._refuse("no answer to a cancellation")
 
@@ -141,7 +140,7 @@ class Load:
             answer = await self.site.http.post(path, json=body, headers=headers)
         except httpx2.TransportError as error:
             self._refuse(type(error).__name__)
-            await asyncio.sleep(AGAIN_AFTER_S)
+            await asyncio.sleep(AGAIN_AFTER_S)  # waits: pace of the load
             return None
         if answer.is_success:
             return answer.json()
@@ -151,7 +150,7 @@ class Load:
             asked.wrong.append(f"{path} answers {answer.status_code}: {answer.text[:200]}")
         elif answer.status_code in (503, 429) and "Retry-After" not in answer.headers:
             asked.wrong.append(f"{path} answers {answer.status_code} without Retry-After")
-        await asyncio.sleep(AGAIN_AFTER_S)
+        await asyncio.sleep(AGAIN_AFTER_S)  # waits: pace of the load
         return {} if answer.status_code == 409 and may_conflict else None
 
     def _refuse(self, how: str) -> None:

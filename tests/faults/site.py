@@ -15,6 +15,7 @@ import httpx2
 from nats.aio.client import Client
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import connection
 from pml_common.bus.write_check import every_subject, refusal
 from pml_local.approver import approver_headers
@@ -29,7 +30,7 @@ from tests.faults.skewed_executor import make_skew
 
 ROOT = Path(__file__).parents[2]
 TOOL_SERVER = ROOT / "tests" / "crashes" / "tool_server.py"
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = PATIENCE_S
 DISK = "4g"
 """Size of the memory disk for the bus, if there is one."""
 
@@ -111,7 +112,9 @@ class Site:
 
     async def _problem(self, name: str, port: int) -> tuple[str, str | None]:
         try:
-            answer = await self.http.get(f"http://{LOOPBACK}:{port}/healthz", timeout=5.0)
+            answer = await self.http.get(
+                f"http://{LOOPBACK}:{port}/healthz", timeout=5.0
+            )  # waits: else it is frozen
         except httpx2.TransportError as error:
             return name, repr(error)
         problem = _away(answer.json()) if answer.is_success else answer.text[:300]
@@ -158,7 +161,7 @@ async def site(home: Path, *, disk: bool) -> AsyncGenerator[Site]:
         try:
             async with (
                 embedded_stack(options) as stack,
-                httpx2.AsyncClient(base_url=stack.url, timeout=90.0) as http,
+                httpx2.AsyncClient(base_url=stack.url, timeout=2 * PATIENCE_S) as http,
             ):
                 client = await _operator(stack.nats_url)
                 try:

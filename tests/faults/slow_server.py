@@ -3,6 +3,8 @@
 `mark` writes a line into `FOLDER/marks`; while `FOLDER/hold` exists it waits inside the call.
 """
 
+# waits on purpose: it is held until a test releases it
+
 import asyncio
 import sys
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 
 FOLDER = Path(sys.argv[1])
-WITHIN_S = 60.0
+WITHIN_S = 600.0
 POLL_S = 0.01
 server = MCPServer("slow")
 

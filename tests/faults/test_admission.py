@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.services import GATEWAY, pml_services
@@ -60,10 +61,10 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Stac
     )
     async with (
         embedded_stack(options) as stack,
-        httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
+        httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http,
     ):
         harness = StackHarness(stack, http, folder, Collector(""))
-        await eventually(lambda: _runs(harness), within=60.0)
+        await eventually(lambda: _runs(harness))
         yield harness
 
 

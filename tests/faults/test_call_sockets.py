@@ -13,6 +13,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.names import query_subject
@@ -146,7 +147,7 @@ async def test_a_gateway_that_is_killed_in_a_call_leaves_it_to_the_next(
         await first.wait()
         await eventually(lambda: len(over_nats) > before)
     async with gateway_process(site.environment()):
-        assert await asyncio.wait_for(calling, 60) == LOST
+        assert await asyncio.wait_for(calling, PATIENCE_S) == LOST
         again = done.model_copy(update={"asked_first_at": None})
         assert (await tools.call(again)).result == "counted"
         await connected(site, bus, over_nats)
@@ -161,7 +162,7 @@ async def test_calls_at_a_suspended_gateway_are_made_by_another(
 ) -> None:
     tools = GatewayTools(bus, bus.outages)
     async with (
-        asyncio.timeout(180),
+        asyncio.timeout(3 * PATIENCE_S),
         gateway_process(site.environment()) as first,
         gateway_process(site.environment()),
     ):
@@ -182,7 +183,7 @@ async def test_calls_at_a_suspended_gateway_are_made_by_another(
 
 
 async def test_gateways_that_start_at_once_are_both_reached(site: Site, bus: NatsBus) -> None:
-    async with asyncio.TaskGroup() as tasks, asyncio.timeout(180):
+    async with asyncio.TaskGroup() as tasks, asyncio.timeout(3 * PATIENCE_S):
         over = asyncio.Event()
         running = [tasks.create_task(_serve(site, over)) for _ in range(2)]
         await eventually(lambda: len(site.listening()) == 2)

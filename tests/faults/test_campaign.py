@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.faults.campaign import campaign
 from tests.faults.records import Fault
 from tests.faults.report import report_of
@@ -12,7 +13,7 @@ from tests.faults.site import site
 
 pytestmark = pytest.mark.e2e
 
-WITHIN_S = 300.0
+WITHIN_S = 5 * PATIENCE_S
 SEED = 9
 FAULTS = (
     Fault("kill", "executor"),

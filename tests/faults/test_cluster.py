@@ -14,6 +14,7 @@ from nats.js.errors import NotFoundError
 from libs.pml_common.tests.support import builders
 from libs.pml_common.tests.support.builders import after
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import names, streams
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.identity import all_services_identity
@@ -82,7 +83,7 @@ class ClusterHarness:
         """Stop the load, and check it on one server once all agree."""
         await load.stop()
         bus = await self.connect("gateway", reader)
-        await eventually(lambda: check(load, bus), within=60.0)
+        await eventually(lambda: check(load, bus))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clu
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
         await cluster.start()
-        await eventually(lambda: _provisioned(cluster), within=120.0)
+        await eventually(lambda: _provisioned(cluster), within=2 * PATIENCE_S)
         yield cluster
     finally:
         await cluster.stop()
@@ -228,7 +229,7 @@ async def test_a_partitioned_server_is_not_trusted_under_load(
         stored = await watcher.history(run.scope, str(run.workflow_id), of="executor")
         return [each.sequence for each in stored] == [first, last]
 
-    await eventually(is_read, within=60.0)
+    await eventually(is_read)
     with pytest.raises(Fenced):
         await until_acknowledged(lambda: left.publish(after(first, stale)))
     await harness.finish(load, reader=parted)

@@ -6,6 +6,7 @@ from nats.aio.client import Client
 from nats.errors import TimeoutError as NoReplyInTime
 
 from libs.pml_local.tests.support.harness import eventually, reachable_folder
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from libs.pml_local.tests.support.small_disk import MIB, small_disk
 from pml_common.bus import names
 from pml_local.composition import StackOptions
@@ -28,7 +29,9 @@ async def _write_without_room(url: str) -> None:
     await client.connect(url)
     try:
         with pytest.raises(NoReplyInTime):
-            await client.request(names.write_check("evt", "gateway"), bytes(MIB // 2), timeout=1.0)
+            await client.request(
+                names.write_check("evt", "gateway"), bytes(MIB // 2), timeout=1.0
+            )  # waits: no reply
     finally:
         await client.close()
 
@@ -45,7 +48,7 @@ async def test_a_full_disk_is_reported_and_the_stack_recovers_once_there_is_room
         )
         async with (
             embedded_stack(options, events.append) as stack,
-            httpx2.AsyncClient(base_url=stack.url, timeout=60.0) as http,
+            httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http,
         ):
             assert (await _execute(http)).json()["result"] == 42
 
@@ -62,7 +65,7 @@ async def test_a_full_disk_is_reported_and_the_stack_recovers_once_there_is_room
             async def reported() -> bool:
                 return (await http.get("/healthz")).status_code == 503
 
-            await eventually(reported, within=60.0)
+            await eventually(reported)
 
             disk.make_room()
             await eventually(lambda: [e for e in events if isinstance(e, PartStalled)], 60)
@@ -71,12 +74,12 @@ async def test_a_full_disk_is_reported_and_the_stack_recovers_once_there_is_room
                 answer = await _execute(http)
                 return answer.status_code == 200 and answer.json()["status"] == "success"
 
-            await eventually(works, within=60)
+            await eventually(works)
 
             async def healthy() -> bool:
                 return (await http.get("/healthz")).status_code == 200
 
-            await eventually(healthy, within=60.0)
+            await eventually(healthy)
             (stalled,) = [e for e in events if isinstance(e, PartStalled)]
             assert stalled.name == "nats"
             assert "NATS stores nothing" in stalled.reason

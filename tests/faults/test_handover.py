@@ -16,11 +16,12 @@ import psutil
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
 from pml_local.services import STORES
 from pml_local.stack import Stack, embedded_stack
-from tests.faults.callers import PATIENCE_S, Callers, Json
+from tests.faults.callers import Callers, Json
 
 pytestmark = pytest.mark.e2e
 
@@ -48,7 +49,7 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Stac
 
 async def test_a_rolling_restart_under_load_refuses_no_caller(stack: Stack) -> None:
     callers, over = Callers(stack.url, DRAIN_S), asyncio.Event()
-    async with asyncio.timeout(3 * PATIENCE_S), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(4 * PATIENCE_S), asyncio.TaskGroup() as tasks:
         for one in (callers.short, callers.short, callers.short_anew, callers.discover):
             tasks.create_task(callers.keep(one, over))
         for name in (*STORES, "gateway"):

@@ -70,7 +70,7 @@ async def holding(harness: StackHarness, n: int, program: str = PROGRAM) -> str:
     )
     workflow = str(asked.json()["workflow_id"])
     await harness.approve(workflow)
-    await eventually(lambda: harness.steps()[n] == 1, within=60.0)
+    await eventually(lambda: harness.steps()[n] == 1)
     return workflow
 
 
@@ -128,7 +128,7 @@ async def test_a_run_that_lost_a_record_is_not_run_again(
     assert first.seq < lost.seq < last.seq
     await operator.delete_msg(JOURNALS, lost.seq)
     os.kill(harness.stack.pid_of("executor"), signal.SIGKILL)
-    kind, message = error_of(await harness.end_of(workflow, within=60.0))
+    kind, message = error_of(await harness.end_of(workflow))
     assert kind == "internal"
     assert f"it was stored after append {lost.seq}" in message
     assert "What else was called is unknown" in message
@@ -156,7 +156,7 @@ async def test_dead_lettered_forgeries_end_no_run(
         waiting = (reader.num_pending or 0) + (reader.num_ack_pending or 0)
         return letters > before + published and waiting == 0
 
-    await eventually(read, within=60.0)
+    await eventually(read)
     assert (await harness.workflow(workflow))["status"] == "running"
     harness.release(930)
     assert (await harness.end_of(workflow))["status"] == "success"

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.composition import StackOptions
 from pml_local.events import Event, StackReady, WaitingForMcpServers
 from pml_local.ports import free_port
@@ -47,7 +48,7 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
     events: list[Event] = []
     async with (
         embedded_stack(options, events.append) as stack,
-        httpx2.AsyncClient(base_url=stack.url, timeout=90.0) as http,
+        httpx2.AsyncClient(base_url=stack.url, timeout=2 * PATIENCE_S) as http,
     ):
         # The ready event lists servers that are not ready.
         (waiting,) = [each for each in events if isinstance(each, WaitingForMcpServers)]
@@ -62,7 +63,7 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
 
         # A program that uses a connecting server waits for it.
         asking = asyncio.create_task(http.post("/api/execute", json={"code": CALLS}))
-        await asyncio.wait({asking}, timeout=0.2)
+        await asyncio.wait({asking}, timeout=0.2)  # waits: it goes on
         assert not asking.done()
         (tmp_path / "open").touch()
         answer = (await asking).json()
@@ -72,15 +73,13 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
         (tmp_path / "hold").touch()
         (tmp_path / "marks").unlink()
         asking = asyncio.create_task(http.post("/api/execute", json={"code": CALLS}))
-        await eventually((tmp_path / "marks").exists, within=60.0)
+        await eventually((tmp_path / "marks").exists)
         (tmp_path / "open").unlink()
         before = stack.pid_of("gateway")
         os.kill(before, signal.SIGKILL)
         (tmp_path / "hold").unlink()
         await asyncio.wait({asking})
-        await eventually(
-            lambda: "gateway" in stack.parts and stack.pid_of("gateway") != before, within=60.0
-        )
+        await eventually(lambda: "gateway" in stack.parts and stack.pid_of("gateway") != before)
         (tmp_path / "open").touch()
 
         async def ended() -> dict[str, object] | None:
@@ -88,5 +87,5 @@ async def test_programs_and_runs_wait_for_servers_that_are_still_connecting(
             newest = (await http.get(f"/api/workflows/{listed[0]['workflow_id']}")).json()
             return newest if newest["status"] in ("success", "error") else None
 
-        end = await eventually(ended, within=60.0)
+        end = await eventually(ended)
         assert end["status"] == "success", end

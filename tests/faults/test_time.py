@@ -56,7 +56,6 @@ class GatedTools:
         """Wait until it was called `times` times."""
         await eventually(
             lambda: sum(question.tool == tool for question in self.tools.asked) >= times,
-            within=60.0,
         )
 
 
@@ -104,7 +103,7 @@ async def end_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
         ends = (each.message for each in past)
         return next((each for each in ends if isinstance(each, RunFinished)), None)
 
-    return await eventually(published, within=60.0)
+    return await eventually(published)
 
 
 async def test_jumping_and_differing_clocks_cost_a_run_no_time(
@@ -156,7 +155,7 @@ async def test_an_outage_longer_than_the_time_limit_does_not_end_a_run(
         await nats_server.kill()
         killed_at = monotonic()
         held.release("api:a")
-        await eventually(lambda: monotonic() - killed_at > time_s, within=2 * time_s)
+        await eventually(lambda: monotonic() - killed_at > time_s)  # waits: outlast its limit
         held.release("api:b")
         held.release("api:c")
         await nats_server.start()

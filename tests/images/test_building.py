@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tools.images.build import DOCKERFILE, PINS, SERVICES, read_pins
 from tools.images.engine import NoEngine, find_engine
 
@@ -96,7 +97,9 @@ def check(port: int) -> subprocess.CompletedProcess[str]:
     """Run the health check as an image does."""
     command = (sys.executable, "-I", "-S", SCRIPTS / "healthcheck.py")
     environment = {"PML_HEALTH_PORT": str(port)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=20)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S
+    )
 
 
 def test_the_health_check_passes_while_the_service_is_ready() -> None:

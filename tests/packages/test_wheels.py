@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_executor import settings
 from pml_executor.settings import ExecutorSettings
 
@@ -24,7 +25,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     uv = os.environ.get("UV") or shutil.which("uv")
     assert uv is not None, "uv is not on the path: run this with `uv run pytest`, or `make test`"
     command = [uv, "build", "--all-packages", "--wheel", "--offline", "--quiet", "-o", folder]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=60)
+    subprocess.run(command, cwd=ROOT, check=True, timeout=PATIENCE_S)
     return folder
 
 

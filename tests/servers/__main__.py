@@ -16,6 +16,7 @@ import httpx2
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually, reachable_folder
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.composition import StackOptions
 from pml_local.events import Event, PartReady
 from pml_local.ports import free_port
@@ -25,8 +26,8 @@ from tests.servers.report import Outcome, page_of, table_of
 from tests.servers.running import NotInstalled, entries, install, programs
 
 _CACHE = Path(__file__).parents[2] / ".cache" / "servers"
-_SETTLED_S = 180.0
-_CALL_S = 60.0
+_SETTLED_S = 3 * PATIENCE_S
+_CALL_S = PATIENCE_S
 Json = dict[str, JsonValue]
 
 

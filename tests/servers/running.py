@@ -15,10 +15,11 @@ from deno import find_deno_bin
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.ports import free_port
 from tests.servers.known import Known, Programs
 
-_FETCH_S = 300.0
+_FETCH_S = 5 * PATIENCE_S
 _LISTEN_S = 90.0
 _STOP_S = 5.0
 _AT_ONCE = 2
@@ -124,7 +125,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with suppress(TimeoutError):
-            async with asyncio.timeout(_STOP_S):
+            async with asyncio.timeout(_STOP_S):  # waits: then it is killed
                 await process.wait()
 
 

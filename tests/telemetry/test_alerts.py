@@ -7,6 +7,7 @@ import subprocess
 import pytest
 import yaml
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.telemetry.sources import ROOT, RUNBOOKS, TELEMETRY, rules
 
 PROMTOOL = shutil.which("promtool")
@@ -59,7 +60,7 @@ def test_rules_do_what_their_tests_say() -> None:
             cwd=TELEMETRY,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

@@ -11,6 +11,7 @@ from typing import cast
 import httpx2
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.crashes.caller import Answer, Caller
 from tests.upgrade.mixed_stack import MixedStack
 
@@ -37,7 +38,7 @@ return first.n + paid.n;
 """
 WAITS_MS = (0, 0, 1500)
 """Durations of a call, by caller: the last one's runs are under way while services change."""
-ENDED_WITHIN_S = 60.0
+ENDED_WITHIN_S = PATIENCE_S
 PAID = 3
 
 
@@ -85,7 +86,7 @@ class Load:
                 enough.set()
 
     async def _call(self, url: str, wait: int, enough: asyncio.Event) -> None:
-        async with httpx2.AsyncClient(base_url=url, timeout=90.0) as http:
+        async with httpx2.AsyncClient(base_url=url, timeout=2 * PATIENCE_S) as http:
             caller = Caller(http, approver=self.site.approver)
             while not enough.is_set():
                 run = self._name("chain")

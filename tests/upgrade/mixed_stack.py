@@ -14,6 +14,7 @@ import httpx2
 from nats.aio.client import Client
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import connection
 from pml_common.bus.names import DEAD_STREAM
 from pml_common.contracts.catalog import SERVICES
@@ -29,7 +30,7 @@ Side = Literal["old", "new"]
 HERE = Path(__file__).parent
 TOOL_SERVER = HERE.parent / "crashes" / "tool_server.py"
 LAUNCH = (sys.executable, str(HERE / "launch.py"))
-MIGRATE_WITHIN_S = 60.0
+MIGRATE_WITHIN_S = PATIENCE_S
 STORED = (GATEWAY, *(name for name, stores in STORES.items() if stores))
 """Services with a schema."""
 
@@ -133,7 +134,7 @@ async def mixed_stack(folder: Path, pythons: Mapping[Side, Path]) -> AsyncGenera
     )
     async with (
         embedded_stack(options) as stack,
-        httpx2.AsyncClient(base_url=stack.url, timeout=90.0) as http,
+        httpx2.AsyncClient(base_url=stack.url, timeout=2 * PATIENCE_S) as http,
     ):
         operator = await connection.connect(
             stack.nats_url, "upgrade", _nothing, 30.0, inbox="_INBOX.upgrade"

@@ -5,13 +5,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.catalog import SERVICES
 from tests.crashes.crash_stack import workflow_of
 from tests.upgrade.load import Load, Outcome
 from tests.upgrade.mixed_stack import MixedStack, Side, everywhere
 
 RUNS = 12
-LEARNED_WITHIN_S = 60.0
+LEARNED_WITHIN_S = PATIENCE_S
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ async def _gateway(port: int) -> AsyncGenerator[list[str]]:
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
     try:
-        await eventually(lambda: server.started, within=10.0)
+        await eventually(lambda: server.started)
         yield hung
     finally:
         server.should_exit = True
@@ -90,7 +90,6 @@ class _Client:
         """Wait for the answer to a request."""
         found: list[Json] = await eventually(
             lambda: [one for one in self.read if one.get("id") == number and "method" not in one],
-            within=20.0,
         )
         return found[0]
 
@@ -131,7 +130,7 @@ async def test_an_older_clients_session_outlives_a_restart_of_the_gateway() -> N
         async with _gateway(port):
             assert (await client.answer(2))["result"]["content"][0]["text"] == "again"
             # What changed meanwhile was not heard.
-            await eventually(lambda: client.heard("notifications/tools/list_changed"), within=20.0)
+            await eventually(lambda: client.heard("notifications/tools/list_changed"))
         assert [one for one in client.read if one.get("id") == 0] == client.read[:1]
 
 
@@ -150,7 +149,7 @@ async def test_what_the_gateway_says_by_itself_is_passed_on() -> None:
             await client.answer(number)
             return client.heard("notifications/tools/list_changed") > 0
 
-        await eventually(changed, within=20.0)
+        await eventually(changed)
 
 
 @pytest.mark.parametrize("modern", [True, False])
@@ -169,10 +168,10 @@ async def test_a_call_is_cancelled_in_either_generation(modern: bool) -> None:
             await _take(bridge, HELLO, READY)
             await client.answer(0)
         await _take(bridge, call)
-        await eventually(lambda: hung == ["begun"], within=20.0)
+        await eventually(lambda: hung == ["begun"])
         cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
         await _take(bridge, cancel | {"params": {"requestId": 1}})
-        await eventually(lambda: hung == ["begun", "ended"], within=20.0)
+        await eventually(lambda: hung == ["begun", "ended"])
 
 
 async def test_a_request_without_a_gateway_is_answered_with_what_to_do() -> None:

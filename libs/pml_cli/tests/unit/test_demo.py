@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from libs.pml_cli.tests.support.fakes import APPROVER, Gateway
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_cli.client import Client
 from pml_cli.demo.narrator import DemoFailed, Narrator
 from pml_cli.demo.runs import Runner
@@ -99,7 +100,7 @@ def test_an_error_of_the_gateway_names_the_step_too(narrator: Narrator) -> None:
 
 def test_waiting_ends_with_an_answer_or_in_time() -> None:
     answers = iter((None, None, "here"))
-    assert until(lambda: next(answers), "it is here", within=5.0) == "here"
+    assert until(lambda: next(answers), "it is here", within=PATIENCE_S) == "here"
     with pytest.raises(
         DemoFailed, match=r"timed out after 0 s, waiting until it is here. It is late"
     ):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from libs.pml_cli.tests.support.fakes import pml
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_analysis.analysis import Rejection
 from pml_cli.commands.program_lines import answers
 from pml_common.contracts.structure import Diagnostic
@@ -98,7 +99,7 @@ async def test_each_answer_comes_at_once(catalog: str) -> None:
     code = "from pml_cli.app import main; main()"
     words = ("-c", code, "analyze", "--stdin-jsonl", "--catalog", catalog)
     pipe = asyncio.subprocess.PIPE
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         process = await asyncio.create_subprocess_exec(
             sys.executable, *words, stdin=pipe, stdout=pipe, limit=1 << 20
         )

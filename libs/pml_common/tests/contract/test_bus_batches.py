@@ -10,6 +10,7 @@ import pytest
 from libs.pml_common.tests.support.fakes import RecordingBatchHandler, RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import Fenced, Rejected, Retryable
@@ -218,7 +219,7 @@ async def test_the_messages_of_a_replica_that_died_go_to_another(harness: BusHar
     messages = await published(surviving, 5)
     consumer = replace(HASTY, ack_wait_s=0.4)
     await dying.consume_batches(consumer, hang)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         await begun.wait()
     await harness.kill(dying)
     handler = RecordingBatchHandler()

@@ -10,6 +10,7 @@ import pytest
 
 from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import (
@@ -66,7 +67,7 @@ class Heard:
         return ()
 
     async def next(self) -> DeadMessage:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE_S):
             return await self.buried.get()
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import BusUnavailable
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
@@ -42,7 +43,7 @@ async def test_a_drained_bus_finishes_running_handlers_and_receives_nothing_new(
     await leaving.consume(consumer, slow)
     running, waiting = entry(uuid4()), entry(uuid4())
     await staying.publish(running)
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(PATIENCE_S):
         await begun.wait()
     draining = asyncio.create_task(leaving.drain())
     await staying.publish(waiting)
@@ -50,7 +51,7 @@ async def test_a_drained_bus_finishes_running_handlers_and_receives_nothing_new(
     await staying.consume(consumer, others)
     await others.has_seen(1)
     release.set()
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(PATIENCE_S):
         await draining
         await leaving.drain()
     assert finished.seen == [running.event_id]
@@ -77,7 +78,7 @@ async def test_a_drain_cancels_slow_handlers_and_another_replica_takes_over(
     await leaving.consume(consumer, endless)
     message = entry(uuid4())
     await staying.publish(message)
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(PATIENCE_S):
         await begun.wait()
     await leaving.drain(0.05)
     assert cancelled.is_set()
@@ -90,7 +91,7 @@ async def test_a_drained_bus_is_unavailable_and_ends_its_followers(harness: BusH
     assert await bus.healthy()
     async with bus.follow(SCOPE, "x") as events:
         await bus.drain()
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(PATIENCE_S):
             assert [event async for event in events] == []
     assert not await bus.healthy()
     with pytest.raises(BusUnavailable):

@@ -8,6 +8,7 @@ import pytest
 from libs.pml_common.tests.support.builders import after, run_finished
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import BusError, BusUnavailable, Fenced, Overrun
@@ -135,7 +136,7 @@ async def test_an_append_is_heard_once_it_is_stored_and_a_refused_one_by_nobody(
     executor, gateway = await harness.connect("executor"), await harness.connect("gateway")
     workflow, heard = uuid4(), asyncio.Queue[Message]()
     await gateway.listen(catalog.RUN_FINISHED, heard.put)
-    async with gateway.follow(SCOPE, str(workflow)) as events, asyncio.timeout(15):
+    async with gateway.follow(SCOPE, str(workflow)) as events, asyncio.timeout(PATIENCE_S):
         first = after(0, entry(workflow))
         seen = await executor.publish(first)
         with pytest.raises(Fenced):
@@ -213,7 +214,7 @@ async def test_a_big_message_is_stored_and_comes_back_whole(harness: BusHarness)
     await bus.consume(catalog.Consumer("learner", catalog.TRACE_RECORDED), reader)
     async with bus.follow(SCOPE, str(workflow)) as events:
         await bus.publish(message)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             assert await anext(events) == message
     await reader.has_seen(1)
     assert await journal_of(bus, workflow) == [message]
@@ -245,7 +246,7 @@ async def test_a_follower_gets_every_event_of_its_entity_only(harness: BusHarnes
             await writer.publish(entry(workflow, scope=OTHER_SCOPE))
             for message in told:
                 await writer.publish(message)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_S):
                 assert [await anext(events) for _ in told] == told
 
 
@@ -266,7 +267,7 @@ async def test_an_unknown_version_is_skipped_and_an_unreadable_message_is_not(
             await journal_of(bus, workflow)
         after = entry(workflow)
         await bus.publish(after)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             assert [await anext(events) for _ in range(2)] == [message, after]
 
 
@@ -275,9 +276,9 @@ async def test_cancelling_one_wait_of_a_follower_loses_nothing(harness: BusHarne
     message = entry(workflow)
     async with bus.follow(SCOPE, str(workflow)) as events:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(anext(events), 0.01)
+            await asyncio.wait_for(anext(events), 0.01)  # waits: it is given up
         await bus.publish(message)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             assert await anext(events) == message
 
 
@@ -330,7 +331,7 @@ async def test_a_slow_follower_gets_the_queued_events_then_overrun(
     async with bus.follow(SCOPE, str(workflow)) as events:
         for message in big:
             await bus.publish(message)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             told = [await anext(events) for _ in range(15)]
             with pytest.raises(Overrun):
                 await anext(events)
@@ -339,7 +340,7 @@ async def test_a_slow_follower_gets_the_queued_events_then_overrun(
 
 async def test_a_follower_that_keeps_up_gets_any_number_of_events(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
-    async with bus.follow(SCOPE, str(workflow)) as events, asyncio.timeout(30):
+    async with bus.follow(SCOPE, str(workflow)) as events, asyncio.timeout(PATIENCE_S):
         for _ in range(20):
             message = entry(workflow, "x" * 300_000)
             await bus.publish(message)

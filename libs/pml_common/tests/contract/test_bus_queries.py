@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from libs.pml_common.tests.support.harness import BusHarness
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import Receiver
@@ -82,7 +83,7 @@ async def test_a_bug_in_a_handler_is_an_internal_error_to_the_client(querying: B
 
 async def test_an_owner_without_replicas_is_unavailable_at_once(querying: BusHarness) -> None:
     query_client = await querying.connect("gateway")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(
             QueryFailed, match="registry list-tools: no replica is running"
         ) as failed:
@@ -101,7 +102,7 @@ async def test_an_owner_that_does_not_reply_in_time_is_unavailable(querying: Bus
     with pytest.raises(
         QueryFailed, match=r"registry list-tools: no answer within 0\.2 s"
     ) as failed:
-        await query_client.request(catalog.LIST_TOOLS, QUESTION, timeout=0.2)
+        await query_client.request(catalog.LIST_TOOLS, QUESTION, timeout=0.2)  # waits: it is over
     assert failed.value.code == "unavailable"
 
 
@@ -199,7 +200,7 @@ async def test_a_drained_owner_replies_to_received_queries_only(
 
     await owner.serve(catalog.LIST_TOOLS, answer)
     asked = asyncio.create_task(query_client.request(catalog.LIST_TOOLS, QUESTION, timeout=100))
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(PATIENCE_S):
         await begun.wait()
         draining = asyncio.create_task(owner.drain())
         release.set()

@@ -11,6 +11,7 @@ import pytest
 from libs.pml_common.tests.support.builders import after, run_finished
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import Rejected
@@ -113,7 +114,7 @@ async def test_an_end_without_the_fence_of_its_journal_is_not_handled_and_ends_n
     unfenced, fenced = (run_finished(SCOPE, workflow) for _ in range(2))
     last = await executor.publish(unfenced)
     await executor.publish(after(last, fenced))
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         assert await heard.get() == "a fenced end"
     assert recorder.seen == [fenced.event_id]
     assert "without the fence" in (await harness.dead_letters())[0].reason
@@ -125,7 +126,7 @@ async def test_a_forged_message_reaches_no_listener(harness: BusHarness) -> None
     await harness.inject(FORGERIES["another body"](stated(tools_listed())))
     message = tools_listed()
     await bus.publish(message)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         assert await heard.get() == message
 
 

@@ -14,6 +14,7 @@ from opentelemetry.trace import SpanKind
 
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import tracing
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -145,7 +146,7 @@ async def test_a_message_carries_its_causation_and_correlation(harness: BusHarne
     await bus.listen(catalog.CATALOG_CHANGED, hear)
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, handle)
     await bus.publish(cause)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await heard.wait()
     assert causes == [
         tracing.Cause("a%2Eb", str(cause.event_id)),

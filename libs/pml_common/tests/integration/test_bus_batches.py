@@ -51,7 +51,7 @@ async def test_frequent_messages_are_fetched_once_in_the_batchs_time(bus: NatsBu
     await handler.has_seen(200)
     until_they_are_frequent, first_poll = 2, 1
     polls = first_poll + int(loop.time() - began)
-    assert len(handler.batches) <= until_they_are_frequent + polls
+    assert len(handler.batches) <= until_they_are_frequent + polls  # waits: one poll a second
 
 
 async def test_a_consumer_without_messages_waits_in_one_request_and_owes_no_acknowledgement(

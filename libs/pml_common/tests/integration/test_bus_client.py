@@ -11,6 +11,7 @@ from nats.errors import TimeoutError as NoReplyInTime
 from nats.js.api import Header
 
 from libs.pml_local.tests.support.harness import RunningNats, eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.client import DirectClient
 from pml_common.bus.connection import connect, flush, subscribe
 
@@ -127,7 +128,7 @@ async def test_a_request_times_out_although_its_server_reads_nothing(
         await _echoing(client, "test.echo")
         with nats_server.paused():
             for _ in range(30):  # more than the socket and the client's own memory take
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(PATIENCE_S):
                     with pytest.raises(NoReplyInTime):
                         await client.request("test.echo", BIG, 0.02)
         assert (await client.request("test.echo", b"after", 10)).data == b"after"

@@ -12,6 +12,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import APIError
 
 from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import connection
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.identity import all_services_identity
@@ -79,7 +80,7 @@ async def test_a_stream_that_differs_is_updated_and_keeps_its_messages(
 
 async def test_services_are_found_by_the_standard_tools(bus: NatsBus, client: Client) -> None:
     await bus.serve(catalog.LIST_TOOLS, no_tools)
-    reply = await client.request("$SRV.INFO.pml-registry", timeout=2)
+    reply = await client.request("$SRV.INFO.pml-registry", timeout=PATIENCE_S)
     info = json.loads(reply.data)
     assert info["metadata"] == {"instance": "r1"}
     assert [endpoint["subject"] for endpoint in info["endpoints"]] == [
@@ -93,7 +94,7 @@ async def test_an_error_is_readable_by_the_standard_tools(bus: NatsBus, client: 
 
     await bus.serve(catalog.LIST_TOOLS, refuse)
     question = ListTools(scope=SCOPE).model_dump_json().encode()
-    reply = await client.request("pml.qry.registry.list-tools.v1", question, timeout=2)
+    reply = await client.request("pml.qry.registry.list-tools.v1", question, timeout=PATIENCE_S)
     assert reply.headers is not None
     assert reply.headers["Nats-Service-Error-Code"] == "404"
     assert reply.headers["Nats-Service-Error"] == "no such server"

@@ -11,6 +11,7 @@ from nats.js import JetStreamContext
 
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_local.tests.support.harness import RunningNats, eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import pulling
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.identity import all_services_identity
@@ -60,7 +61,7 @@ async def test_everything_works_again_after_the_server_was_killed_and_restarted(
     await recorder.has_seen(1)
     await nats_server.kill()
     await nats_server.start()
-    await eventually(bus.healthy, within=10)
+    await eventually(bus.healthy)
     await bus.publish(after)
     await eventually(lambda: after.event_id in recorder.seen)
     await heard.has_seen(2)
@@ -81,7 +82,7 @@ async def test_without_a_server_everything_fails_at_once(
         return not await bus.healthy()
 
     await eventually(is_unhealthy)
-    async with asyncio.timeout(4):  # waiting for one reply would take 5 s
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(BusUnavailable, match="not connected"):
             await bus.publish(tools_listed())
         with pytest.raises(BusUnavailable, match="not connected"):
@@ -110,7 +111,7 @@ async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
     await bus.consume(consumer, handle)
     cause = tools_listed()
     await bus.publish(cause)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await begun.wait()
     await nats_server.kill()
     release.set()
@@ -121,7 +122,7 @@ async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
             return False
         return fact in [record.message for record in await bus.history(SCOPE, "fs")]
 
-    await eventually(stored, within=15)
+    await eventually(stored)
     assert set(recorder.seen) == {cause.event_id}
 
 
@@ -187,22 +188,22 @@ async def test_outages_of_the_server_are_recorded(nats_server: RunningNats, bus:
     assert bus.outages() == ()
     await nats_server.kill()
     killed_at = monotonic()
-    (ongoing,) = await eventually(bus.outages, within=10)
+    (ongoing,) = await eventually(bus.outages)
     assert ongoing.began < killed_at
+    restarted_at = monotonic()
     await nats_server.start()
-    started_at = monotonic()
 
     def over() -> bool:
         (once,), (again,) = bus.outages(), bus.outages()
         return once == again  # an ongoing outage ends at the time of the call
 
-    await eventually(over, within=10)
+    await eventually(over)
     (outage,) = bus.outages()
     assert outage.began == ongoing.began
-    assert started_at < outage.ended + 1.0 < monotonic() + 1.0
+    assert restarted_at < outage.ended < monotonic()
 
 
 async def test_a_silent_server_is_an_outage_too(nats_server: RunningNats, bus: NatsBus) -> None:
     with nats_server.paused():
-        await eventually(bus.outages, within=15)
-    await eventually(bus.healthy, within=10)
+        await eventually(bus.outages)
+    await eventually(bus.healthy)

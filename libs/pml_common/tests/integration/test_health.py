@@ -36,7 +36,9 @@ async def test_health_is_ok_if_every_check_succeeds() -> None:
 
 
 async def test_a_problem_is_named_and_a_stuck_check_does_not_hang() -> None:
-    status, body = await report({"nats": _gone, "sandbox": _stuck, "pg": _fine}, timeout=0.05)
+    status, body = await report(
+        {"nats": _gone, "sandbox": _stuck, "pg": _fine}, timeout=0.05
+    )  # waits: for _stuck
     assert status == 503
     assert body == {
         "status": "degraded",
@@ -89,15 +91,3 @@ async def test_a_taken_port_is_an_error_at_once() -> None:
         with pytest.raises(OSError, match=str(port)):
             async with serve_http(Starlette(), "127.0.0.1", port):
                 pass
-
-
-async def test_small_responses_are_not_delayed() -> None:
-    port = free_port()
-    clock = asyncio.get_running_loop().time
-    spans: list[float] = []
-    async with serve_health(port, {}), httpx2.AsyncClient() as client:
-        for _ in range(9):
-            began = clock()
-            await client.get(f"http://127.0.0.1:{port}/livez")
-            spans.append(clock() - began)
-    assert sorted(spans)[4] < 0.03

@@ -15,8 +15,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common import http_server
-from pml_common.http_server import HttpServer, inherited, serve_http
+from pml_common.http_server import HttpServer, inherited, listener_on, serve_http
 from pml_local.ports import free_port, listening
 
 pytestmark = pytest.mark.integration
@@ -49,9 +50,9 @@ async def site(handed_on: socket.socket | None = None) -> AsyncGenerator[Site]:
     app = Starlette(routes=[Route("/", page), Route("/held", held)])
     port = free_port() if handed_on is None else int(handed_on.getsockname()[1])
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(PATIENCE_S),
         serve_http(app, "127.0.0.1", port, handed_on=handed_on) as server,
-        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20.0) as http,
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as http,
     ):
         yield Site(server, http, port, asked, release)
 
@@ -145,3 +146,20 @@ async def _refused(port: int) -> bool:
             return False
     except ConnectionError:
         return True
+
+
+async def test_small_responses_do_not_wait_for_acknowledgements() -> None:
+    accepted: asyncio.Queue[int] = asyncio.Queue()
+
+    def look(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        found = writer.get_extra_info("socket")
+        accepted.put_nowait(found.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    port = free_port()
+    async with await asyncio.start_server(look, sock=listener_on("127.0.0.1", port)):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await accepted.get(), "Nagle's algorithm is on"
+        writer.close()
+        await writer.wait_closed()

@@ -6,6 +6,7 @@ import sys
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.schema import await_migrations, open_schema
 
@@ -19,7 +20,7 @@ async def _migrate(package: str, dsn: str) -> tuple[int | None, str]:
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    _, said = await asyncio.wait_for(process.communicate(), 60.0)
+    _, said = await asyncio.wait_for(process.communicate(), PATIENCE_S)
     return process.returncode, said.decode()
 
 
@@ -59,4 +60,4 @@ async def test_who_waits_opens_the_schema_once_it_is_migrated(postgres_dsn: str)
     waiting = asyncio.create_task(opened())
     code, said = await _migrate("pml_learner", postgres_dsn)
     assert code == 0, said
-    assert await asyncio.wait_for(waiting, 30.0)
+    assert await asyncio.wait_for(waiting, PATIENCE_S)

@@ -10,6 +10,7 @@ from contextlib import suppress
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from libs.pml_local.tests.support.tcp_proxy import TcpProxy
 from pml_common.storage import pool as storage_pool
 from pml_common.storage.errors import StorageUnavailable
@@ -29,7 +30,7 @@ async def pool(postgres_dsn: str) -> AsyncIterator[Pool]:
 
 
 async def answer(pool: Pool) -> object:
-    async with asyncio.timeout(5), connection(pool) as held:
+    async with asyncio.timeout(PATIENCE_S), connection(pool) as held:
         return await held.fetchval("SELECT 1")
 
 
@@ -68,9 +69,12 @@ async def test_a_connection_that_does_not_answer_is_replaced_in_time(
     monkeypatch.setattr(storage_pool, "_PATIENCE_S", 0.5)
     os.kill(backend, signal.SIGSTOP)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(StorageUnavailable):
-                async with connection(pool) as held, asyncio.timeout(0.1):
+                async with (
+                    connection(pool) as held,
+                    asyncio.timeout(0.1),  # waits: for a frozen one
+                ):
                     await held.fetchval("SELECT 1")
         monkeypatch.undo()
         assert await answer(pool) == 1
@@ -139,7 +143,7 @@ async def test_a_connection_that_ends_between_two_statements_is_an_outage_and_re
             backend = await held.fetchval("SELECT pg_backend_pid()")
         link.passed_on.clear()
         os.kill(backend, signal.SIGTERM)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await link.passed_on.wait()
         for _ in range(5):
             await asyncio.sleep(0)
@@ -180,7 +184,7 @@ async def test_connections_ended_under_load_are_outages_only(
     for _ in range(40):
         await end_all()
     over.set()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(*working)
     pool.terminate()
     assert kept["outages"]

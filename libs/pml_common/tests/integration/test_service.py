@@ -14,6 +14,7 @@ import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.provision import Plan, provisioner
 from pml_common.bus.streams import StreamSettings
 from pml_common.signing import SigningKey
@@ -72,9 +73,9 @@ async def test_a_service_gets_ready_and_ends_in_order_at_a_signal(
                 checks = {"nats": "ok", "clock": "ok", "kettle": "ok"}
                 return answer.json() == {"status": "ok", "pid": process.pid, "checks": checks}
 
-            await eventually(ready, within=20.0)
+            await eventually(ready)
         process.send_signal(number)
-        out, err = await asyncio.wait_for(process.communicate(), 20.0)
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         assert process.returncode == 0, err.decode()
         assert out.decode() == "closed what it opened\n"
         assert "INFO learner pml_common.service trace=- ready" in err.decode()
@@ -92,9 +93,9 @@ async def test_readiness_ends_before_the_service(nats_url: str) -> None:
                 return False
             return ready.status_code == status
 
-        await eventually(lambda: answers(200), within=20.0)
+        await eventually(lambda: answers(200))
         process.send_signal(signal.SIGTERM)
-        await eventually(lambda: answers(503), within=20.0)
+        await eventually(lambda: answers(503))
         assert (await client.get(f"http://127.0.0.1:{port}/healthz")).status_code == 200
 
 
@@ -113,12 +114,12 @@ async def test_a_running_service_reports_the_shortfall_of_its_streams(nats_url: 
             said = answer.json()["checks"]["nats"]
             return answer.status_code == 200 and said.startswith("1 of 3 configured replicas: ")
 
-        await eventually(told, within=20.0)
+        await eventually(told)
 
 
 async def test_more_replicas_than_servers_end_the_start_with_one_log_line(nats_url: str) -> None:
     async with running(PML_NATS_URL=nats_url, PML_STREAM_REPLICAS="3") as process:
-        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        _, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         assert process.returncode == 1
         assert "cannot start: PML_" in err.decode()
         assert "cannot have 3 replicas" in err.decode()
@@ -131,7 +132,7 @@ async def test_a_fault_of_the_configuration_is_one_log_line(nats_url: str) -> No
         "    raise CannotStart('the kettle has no water')\n    async def kettle():",
     ).replace("import ServiceSettings", "import CannotStart, ServiceSettings")
     async with running(refusing, PML_NATS_URL=nats_url) as process:
-        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        _, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         assert process.returncode == 1
         assert "cannot start: the kettle has no water" in err.decode()
         assert "Traceback" not in err.decode()
@@ -147,7 +148,7 @@ async def test_a_fault_of_the_configuration_is_one_log_line(nats_url: str) -> No
 )
 async def test_a_service_without_keys_does_not_start(env: dict[str, str], said: str) -> None:
     async with running(**env) as process:
-        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        _, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         assert process.returncode == 1
         assert "cannot start" in err.decode()
         assert said in err.decode()
@@ -158,7 +159,7 @@ async def test_a_service_with_an_untrusted_key_does_not_start(tmp_path: Path) ->
     stranger = tmp_path / "stranger.pem"
     SigningKey.generate("learner").save(stranger)
     async with running(PML_SIGNING_KEY=str(stranger)) as process:
-        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        _, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         assert process.returncode == 1
         assert "no service would accept what it publishes" in err.decode()
 
@@ -166,6 +167,6 @@ async def test_a_service_with_an_untrusted_key_does_not_start(tmp_path: Path) ->
 async def test_a_service_that_finds_no_bus_gives_up_in_time() -> None:
     env = {"PML_NATS_URL": "nats://127.0.0.1:1", "PML_START_PATIENCE_S": "0.3"}
     async with running(**env) as process:
-        _, err = await asyncio.wait_for(process.communicate(), 20.0)
+        _, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         assert process.returncode != 0
         assert "BusUnavailable" in err.decode()

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import BatchHandler, Handled, Handler
 from pml_common.contracts.base import Message
@@ -36,7 +37,7 @@ class RecordingHandler:
             raise outcome
         return outcome
 
-    async def has_seen(self, count: int, within: float = 15.0) -> None:
+    async def has_seen(self, count: int, within: float = PATIENCE_S) -> None:
         """Wait until `count` messages were delivered."""
         async with asyncio.timeout(within), self._changed:
             await self._changed.wait_for(lambda: len(self.seen) >= count)
@@ -66,7 +67,7 @@ class RecordingBatchHandler:
             raise outcome
         return outcome
 
-    async def has_seen(self, count: int, within: float = 15.0) -> None:
+    async def has_seen(self, count: int, within: float = PATIENCE_S) -> None:
         """Wait until `count` messages were delivered."""
         async with asyncio.timeout(within), self._changed:
             await self._changed.wait_for(lambda: len(self.seen) >= count)
@@ -86,7 +87,7 @@ class HangingHandler:
 
     async def has_begun(self) -> None:
         """Wait until a message is being handled."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await self._begun.wait()
 
 

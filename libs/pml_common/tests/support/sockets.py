@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import Receiver
@@ -70,7 +71,7 @@ class Registry:
 
     async def has_begun(self, count: int = 1) -> None:
         """Wait until so many requests are being handled."""
-        async with asyncio.timeout(10), self._more:
+        async with asyncio.timeout(PATIENCE_S), self._more:
             await self._more.wait_for(lambda: self.begun >= count)
 
 
@@ -134,7 +135,7 @@ class RawEnd:
     async def receive(self, kind: Kind) -> Frame:
         """Return the next frame, which must be of this kind."""
         while not self._read:
-            data = await asyncio.wait_for(self._reader.read(65536), 10)
+            data = await asyncio.wait_for(self._reader.read(65536), PATIENCE_S)
             assert data, "the connection was closed"
             self._read += self._frames.feed(data)
         frame = self._read.pop(0)
@@ -148,7 +149,7 @@ class RawEnd:
     async def is_closed(self) -> bool:
         """Wait until the other end closes the connection; false if it sends anything before."""
         try:
-            return await asyncio.wait_for(self._reader.read(65536), 10) == b""
+            return await asyncio.wait_for(self._reader.read(65536), PATIENCE_S) == b""
         except ConnectionResetError:
             return True
 

@@ -15,6 +15,7 @@ from libs.pml_common.tests.support.sockets import (
     raw_registry,
     unanswered,
 )
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import QueryFailed
@@ -36,7 +37,7 @@ async def test_queries_go_over_nats_until_there_is_a_socket_and_again_without_it
     await registry.serve(catalog.LIST_TOOLS, near)
 
     async def arrives(wanted: ToolCatalog) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while await gateway.request(catalog.LIST_TOOLS, QUESTION) != wanted:
                 pass
 
@@ -85,7 +86,7 @@ async def test_a_replica_that_does_not_answer_is_passed_over_until_it_does(
         await gateway.look("registry")
         end = await clients.get()
         with pytest.raises(QueryFailed, match=r"no answer within 0\.05 s"):
-            await gateway.request(catalog.LIST_TOOLS, QUESTION, timeout=0.05)
+            await gateway.request(catalog.LIST_TOOLS, QUESTION, timeout=0.05)  # waits: it is over
         first = await end.receive(Kind.REQUEST)
         await end.receive(Kind.PING)
         assert await gateway.request(catalog.LIST_TOOLS, QUESTION) == FAR
@@ -117,7 +118,7 @@ async def test_a_slow_request_to_a_replica_that_answers_keeps_its_connection_in_
     await gateway.look("registry")
     near.go_on.clear()
     with pytest.raises(QueryFailed, match="no answer"):
-        await gateway.request(catalog.LIST_TOOLS, QUESTION, timeout=0.02)
+        await gateway.request(catalog.LIST_TOOLS, QUESTION, timeout=0.02)  # waits: it is over
     near.go_on.set()
     assert await _near(gateway) == NEAR
     assert near.begun == near.ended == 2

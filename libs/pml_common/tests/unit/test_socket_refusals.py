@@ -179,7 +179,7 @@ async def test_a_request_answered_by_garbage_runs_out_of_time(
     machine: Machine, garbage: bytes
 ) -> None:
     """The owner may be working on it, so it is not repeated elsewhere at once."""
-    async with unanswered(machine, timeout=0.2) as (gateway, end, asking):
+    async with unanswered(machine, timeout=0.2) as (gateway, end, asking):  # waits: it is over
         end.send(garbage)
         with pytest.raises(QueryFailed, match=r"no answer within 0\.2 s"):
             await asking

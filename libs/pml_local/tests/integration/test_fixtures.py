@@ -14,12 +14,13 @@ from libs.pml_local.tests.support.harness import (
     reachable_folder,
     running_postgres,
 )
+from libs.pml_local.tests.support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.integration
 
 
 async def _request(client: Client, subject: str, request: dict[str, object]) -> dict[str, Any]:
-    reply = await client.request(subject, json.dumps(request).encode(), timeout=2)
+    reply = await client.request(subject, json.dumps(request).encode(), timeout=PATIENCE_S)
     return cast("dict[str, Any]", json.loads(reply.data))
 
 
@@ -82,7 +83,7 @@ async def test_a_database_in_use_is_dropped_while_autovacuum_works_in_it() -> No
                 await writer.execute("DELETE FROM rows")
                 await writer.close()  # this notifies autovacuum at once
                 user = await asyncpg.connect(dsn)
-                await eventually(lambda: user.fetchval(BEING_VACUUMED), within=60.0)
+                await eventually(lambda: user.fetchval(BEING_VACUUMED))
             gone = await asyncpg.connect(server.dsn())
             known = "SELECT count(*) FROM pg_database WHERE datname = $1"
             assert await gone.fetchval(known, dsn.rsplit("/", 1)[1]) == 0
@@ -92,4 +93,4 @@ async def test_a_database_in_use_is_dropped_while_autovacuum_works_in_it() -> No
 
 async def test_eventually_reports_the_last_result() -> None:
     with pytest.raises(AssertionError, match="the last result was 0"):
-        await eventually(lambda: 0, within=0.05)
+        await eventually(lambda: 0, within=0.05)  # waits: it gives up

@@ -35,7 +35,7 @@ async def _write_too_much(url: str) -> None:
     await client.connect(url)
     try:
         with pytest.raises(NoReplyInTime):
-            await client.request(SUBJECT, bytes(MIB // 2), timeout=1.0)
+            await client.request(SUBJECT, bytes(MIB // 2), timeout=1.0)  # waits: no reply
     finally:
         await client.close()
 

@@ -12,6 +12,7 @@ from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NoReplyInTime
 
 from libs.pml_local.tests.support.harness import RunningNats, eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
@@ -150,7 +151,7 @@ async def test_a_reply_is_allowed_once_and_only_to_a_question(nats_server: Runni
         subject = "pml.qry.registry.list-tools.v1"
         await subscribe(registry.client, subject, answer)
         await flush(registry.client)
-        assert (await gateway.client.request(subject, b"", timeout=5)).data == b"first"
+        assert (await gateway.client.request(subject, b"", timeout=PATIENCE_S)).data == b"first"
         await questions[0].respond(b"second")
         await registry.wait_until_refused("publish", questions[0].reply)
 
@@ -161,11 +162,15 @@ async def test_a_stream_that_exists_is_not_changed_by_creating_it(
     config = {"name": "PML_EXECUTOR_EVT", "subjects": ["pml.evt.executor.>"], "max_msgs": 1}
     async with connected_as(nats_server, "learner") as intruder:
         reply = await intruder.client.request(
-            "$JS.API.STREAM.CREATE.PML_EXECUTOR_EVT", json.dumps(config).encode(), timeout=5
+            "$JS.API.STREAM.CREATE.PML_EXECUTOR_EVT",
+            json.dumps(config).encode(),
+            timeout=PATIENCE_S,
         )
         assert json.loads(reply.data)["error"]["err_code"] == 10058
         with pytest.raises(NoReplyInTime):
-            await intruder.client.request("$JS.API.STREAM.CREATE.MINE", b"{}", timeout=0.3)
+            await intruder.client.request(
+                "$JS.API.STREAM.CREATE.MINE", b"{}", timeout=0.3
+            )  # waits: no reply
 
 
 async def test_services_that_may_do_only_this_do_their_work(nats_server: RunningNats) -> None:
@@ -189,7 +194,7 @@ async def test_services_that_may_do_only_this_do_their_work(nats_server: Running
 
     await registry.consume(catalog.REGISTRY_ON_TOOLS_LISTED, handle)
     await registry.serve(catalog.LIST_TOOLS, tools)
-    async with gateway.follow(SCOPE, "fs") as events, asyncio.timeout(30):
+    async with gateway.follow(SCOPE, "fs") as events, asyncio.timeout(PATIENCE_S):
         await gateway.publish(message)
         assert await anext(events) == message
         assert await heard.get() == message
@@ -205,7 +210,7 @@ async def test_services_that_may_do_only_this_do_their_work(nats_server: Running
     await gateway.listen(catalog.CLIENT_MESSAGE, said.put)
     signal = ClientMessage(scope=SCOPE, signal_id=uuid4(), session="s", message={"id": 1})
     await gateway.publish(signal)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         assert await said.get() == signal
     for bus in buses.values():
         assert await bus.healthy()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.postgres_programs import INSTALLATION, MODULE, copy_installation, postgres_programs
 
 pytestmark = pytest.mark.integration
@@ -15,7 +16,7 @@ def test_a_copied_program_finds_its_libraries(name: str, tmp_path: Path) -> None
     copy = tmp_path / "copy"
     copy_installation(postgres_programs(None).parent, copy)
     program = copy / MODULE / INSTALLATION / "bin" / name
-    ran = subprocess.run((program, "--version"), capture_output=True, text=True, timeout=30)
+    ran = subprocess.run((program, "--version"), capture_output=True, text=True, timeout=PATIENCE_S)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert " 18" in ran.stdout
 

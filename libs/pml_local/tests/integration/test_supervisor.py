@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.process import descendants_of, is_running
 from pml_local.state import StackState, read_state
 
@@ -44,14 +45,14 @@ class Supervisors:
     ) -> tuple[asyncio.subprocess.Process, StackState]:
         """Start a supervisor and wait until its stack is up; its descendants are recorded."""
         process = await self.start(home, *mode)
-        state = await eventually(lambda: read_state(home), within=60)
+        state = await eventually(lambda: read_state(home))
         assert state.pid == process.pid
         self.family = descendants_of(process.pid)
         return process, state
 
     async def leaves_nothing(self) -> None:
         """Fail unless the recorded descendants end."""
-        await eventually(lambda: not [one for one in self.family if is_running(one)], within=60)
+        await eventually(lambda: not [one for one in self.family if is_running(one)])
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ async def supervisors() -> AsyncIterator[Supervisors]:
 
 
 async def _ended(process: asyncio.subprocess.Process) -> int:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         return await process.wait()
 
 
@@ -137,7 +138,7 @@ async def test_a_signal_during_the_start_ends_it_too(
     supervisors: Supervisors, stack_home: Path
 ) -> None:
     process = await supervisors.start(stack_home)
-    await eventually(lambda: (stack_home / "logs" / "postgres.log").exists(), within=60)
+    await eventually(lambda: (stack_home / "logs" / "postgres.log").exists())
     supervisors.family = descendants_of(process.pid)
     process.terminate()
     assert await _ended(process) == 0
@@ -152,6 +153,6 @@ async def test_a_second_signal_kills_what_takes_its_time(
     gateway = psutil.Process(state.parts["gateway"].pid)
     await eventually(lambda: not is_running(gateway))
     process.terminate()
-    async with asyncio.timeout(60):  # without the second signal it would wait 600 s
+    async with asyncio.timeout(PATIENCE_S):  # without the second signal it would wait 600 s
         assert await process.wait() == 0
     await supervisors.leaves_nothing()

@@ -62,7 +62,7 @@ async def eventually(
                     failure = None
                 except AssertionError as error:
                     failure = error
-                await asyncio.sleep(POLL_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)  # waits: the poll of all waits
     except TimeoutError:
         reason = failure or f"the last result was {last!r}"
         raise AssertionError(f"condition not met within {within:g} s: {reason}") from failure

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
+
 MIB = 1024 * 1024
-_MOST_MOUNT_S = 10.0
+_MOST_MOUNT_S = PATIENCE_S
 
 
 class SmallDisk:

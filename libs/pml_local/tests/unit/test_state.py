@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.down_parts import DownParts
 from pml_local.events import PartExited, PartReady, PartRestarting, PartStarting, PartStopped
 from pml_local.leftovers import end_leftovers
@@ -83,7 +84,7 @@ def test_parts_that_outlived_their_supervisor_are_ended(tmp_path: Path) -> None:
     try:
         write_state(tmp_path, _state(2**22, sleeper.pid))
         end_leftovers(tmp_path)
-        assert sleeper.wait(timeout=5) != 0
+        assert sleeper.wait(timeout=PATIENCE_S) != 0
         assert not (tmp_path / "stack.json").exists()
     finally:
         sleeper.kill()

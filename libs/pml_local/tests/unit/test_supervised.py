@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local import supervised
 from pml_local.errors import PartFailedError, tail_of
 from pml_local.events import Event, PartReady, PartRestarting
@@ -57,11 +58,11 @@ async def test_one_that_ends_again_and_again_is_started_until_it_stays(
 
     kept = SupervisedPart(program, events.append)
     await kept.start()
-    await eventually(lambda: len(tries()) > 14, within=60)
+    await eventually(lambda: len(tries()) > 14)
     assert [each.failures for each in tries()] == [*range(1, len(tries()) + 1)]
     assert {each.reason for each in tries()} == {"ended with code 1"}
     program.command = Command("program", (sys.executable, "-c", SLEEP), log)
-    await eventually(lambda: isinstance(events[-1], PartReady) and kept.process, within=60)
+    await eventually(lambda: isinstance(events[-1], PartReady) and kept.process)
     await kept.stop()
 
 
@@ -92,7 +93,7 @@ async def _not_ready(_: Program, __: int) -> str | None:
 async def test_one_that_ignores_the_signal_is_killed_after_its_grace(log: Path) -> None:
     process = await ChildProcess.start(Program(log, DEAF).command)
     await eventually(lambda: log.read_text())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         assert await process.stop() == -9
 
 
@@ -125,7 +126,7 @@ def large_log(log: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_a_log_that_grew_large_is_put_aside(large_log: Path) -> None:
     command = Command("echo", (sys.executable, "-c", "print('new')"), large_log)
-    await run_to_end(command, within=60)
+    await run_to_end(command, within=PATIENCE_S)
     assert tail_of(large_log) == ["new"]
     assert tail_of(large_log.with_name("program.log.1")) == ["x" * 11]
 
@@ -133,7 +134,7 @@ async def test_a_log_that_grew_large_is_put_aside(large_log: Path) -> None:
 async def test_a_set_up_that_fails_or_hangs_is_named(log: Path) -> None:
     failing = Command("tool", (sys.executable, "-c", "import sys; sys.exit(sys.stdin.read())"), log)
     with pytest.raises(PartFailedError, match=r"tool set-up failed with code 1 (.|\n)*so sorry"):
-        await run_to_end(failing, "so sorry", within=60)
+        await run_to_end(failing, "so sorry", within=PATIENCE_S)
     hanging = Command("tool", (sys.executable, "-c", SLEEP), log)
     with pytest.raises(PartFailedError, match="did not end within"):
-        await run_to_end(hanging, within=0.1)
+        await run_to_end(hanging, within=0.1)  # waits: it hangs

@@ -31,7 +31,7 @@ def pid_of(checker: DenoChecker) -> int | None:
 
 async def test_a_process_that_died_is_replaced_before_anybody_notices() -> None:
     async with deno_checker(COMMAND, PATIENT) as checker:
-        first = await eventually(lambda: pid_of(checker), within=30)
+        first = await eventually(lambda: pid_of(checker))
         os.kill(first, signal.SIGKILL)
         assert len(await complaints(checker, WRONG)) == 1
         assert pid_of(checker) != first
@@ -40,16 +40,16 @@ async def test_a_process_that_died_is_replaced_before_anybody_notices() -> None:
 
 async def test_a_program_that_takes_too_long_costs_its_process_and_delays_nobody_for_good() -> None:
     async with deno_checker(COMMAND, replace(PATIENT, patience_s=0.4)) as checker:
-        first = await eventually(lambda: pid_of(checker), within=30)
+        first = await eventually(lambda: pid_of(checker))
         message = why_unchecked(await checker.check(ENDLESS, (), TOOLS))
         assert message == "Types were not checked: the checker did not answer within 0.4 s."
-        assert await eventually(lambda: pid_of(checker), within=30) != first
+        assert await eventually(lambda: pid_of(checker)) != first
 
         async def checked() -> bool:
             found = await checker.check(WRONG, (), TOOLS)
             return [told.severity for told in found] == ["error"]
 
-        assert await eventually(checked, within=30)
+        assert await eventually(checked)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ async def test_a_worn_process_is_replaced(worn: CheckerLimits) -> None:
     async with deno_checker(COMMAND, worn) as checker:
         pids: set[int] = set()
         for _ in range(3):
-            pids.add(await eventually(lambda: pid_of(checker), within=30))
+            pids.add(await eventually(lambda: pid_of(checker)))
             assert len(await complaints(checker, WRONG)) == 1
         assert len(pids) == 3
 
@@ -86,7 +86,7 @@ async def test_what_is_no_language_server_is_not_waited_for() -> None:
     for program in ("true", "cat"):
         command = CheckerCommand(program)
         async with deno_checker(command, replace(PATIENT, rest_s=60)) as checker:
-            assert await eventually(checker.health, within=30.0)
+            assert await eventually(checker.health)
 
 
 async def test_nothing_is_left_of_it() -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from pydantic import JsonValue
 
 import pml_checker
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_analysis.syntax.member_names import is_member
 from pml_analysis.typing.declarations import as_module, declarations
 from pml_analysis.typing.type_text import quoted
@@ -42,7 +43,7 @@ def complaints(folder: Path, *options: str, **files: str) -> str:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         env={"DENO_DIR": str(folder / "cache"), "NO_COLOR": "1"},
         cwd=folder,
     )

@@ -160,7 +160,7 @@ async def test_one_scopes_monsters_hold_up_no_other_scope(
             past = await gateway.history(RIVAL, small.entity)
             return [one.message for one in past if isinstance(one.message, ExecutionAnalyzed)]
 
-        await eventually(answered, within=60)
+        await eventually(answered)
         rejected = [
             one
             for request in monsters

@@ -31,7 +31,7 @@ async def _answer(world: BusHarness) -> Message:
         past = [record.message for record in await gateway.history(SCOPE, request.entity)]
         return [m for m in past if isinstance(m, ExecutionAnalyzed | AnalysisRejected)]
 
-    (event,) = await eventually(answered, within=30)
+    (event,) = await eventually(answered)
     return event
 
 

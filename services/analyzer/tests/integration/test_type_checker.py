@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
 from pml_analyzer.adapters.memory import MemoryChecker
 from pml_checker.deno_checker import DenoChecker, deno_checker
@@ -144,7 +145,7 @@ def _globals_of_deno() -> list[str]:
         [COMMAND.deno, "eval", "console.log(Object.getOwnPropertyNames(globalThis).join(' '))"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=True,
     )
     return done.stdout.split()

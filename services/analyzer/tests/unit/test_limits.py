@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from libs.pml_local.tests.support.patience import SLOWNESS
 from pml_analysis.analysis import Analysis, Rejection, analyze
 from pml_analysis.text.limits import Limits
 from pml_common.contracts.decision import Policy
@@ -195,7 +196,7 @@ def test_time_grows_with_length_only() -> None:
             times.append(time.process_time() - began)
         return min(times)
 
-    assert cpu_seconds(64) < 3 * 8 * cpu_seconds(8)
+    assert cpu_seconds(64) < 3 * 8 * cpu_seconds(8)  # waits: a ratio of paired processor times
 
 
 REPEATED = {
@@ -240,7 +241,7 @@ REPEATED = {
 
 @pytest.mark.parametrize("unit", REPEATED.values(), ids=REPEATED)
 def test_a_whole_program_of_one_construct_is_answered_in_bounded_time(unit: str) -> None:
-    """Ten seconds are ten times what the slowest takes on the machine that it was made on."""
+    """Ten seconds of processor time are ten times the slowest's; quadratic time is far above."""
     began = time.process_time()
     analyze(unit * (256 * 1024 // len(unit.encode())), tools=TOOLS, policy=Policy())
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 10 * SLOWNESS  # waits: see above

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_executor.adapters.cgroups import Groups, find_groups
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.walls import (
@@ -39,7 +40,7 @@ async def test_a_control_group_ends_what_nobody_watches_and_leaves_no_folder() -
     code = "const kept = []; for (;;) kept.push(new Uint8Array(2 ** 24).fill(1));"
     try:
         await sandbox.run(Program(code=code, args={}, seed="0" * 32, now=0))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(SandboxBroken, match="MiB of memory") as error:
                 await sandbox.receive()
         assert error.value.kind == "memory_limit"

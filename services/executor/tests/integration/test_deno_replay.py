@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
@@ -80,7 +81,7 @@ def unsteady_tools(seed: int) -> MemoryTools:
     chance = random.Random(seed)  # noqa: S311 - the same times for the same seed
 
     async def slow(args: JsonObject) -> ToolOutcome:
-        await asyncio.sleep(chance.random() / 100)
+        await asyncio.sleep(chance.random() / 100)  # waits: calls end in any order
         return ToolOutcome(status="ok", result=args)
 
     return MemoryTools(dict.fromkeys(("api:a", "api:b", "api:c"), slow))
@@ -100,7 +101,7 @@ async def test_a_program_ends_the_same_wherever_its_executor_dies(
         mortal_bus, mortal_tools, died = crashing(bus, tools, effects, after)
         with suppress(RuntimeError):
             await deliver(command, make_dependencies(mortal_bus, deno_pool, mortal_tools))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             (fact,) = await deliver(command, make_dependencies(bus, deno_pool, tools))
 
         assert isinstance(fact, RunFinished)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import WorkflowParked
 from pml_executor.adapters.memory_tools import MemoryTools
@@ -30,7 +31,7 @@ async def test_a_call_that_nobody_saw_is_told_with_its_place(
 ) -> None:
     tools = MemoryTools()
     command = make_command(PROGRAM, {"loud": loud})
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         (fact,) = await deliver(command, make_dependencies(MemoryBus(), deno_pool, tools))
     assert isinstance(fact, WorkflowParked)
     assert (fact.wanted.line, fact.wanted.column) == (line, column)

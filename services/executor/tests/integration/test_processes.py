@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
@@ -57,7 +58,7 @@ async def holder(how: str) -> AsyncGenerator[tuple[Process, list[int]]]:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", HOLDER, how, stdout=PIPE)
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             yield process, [int(pid) for pid in (await process.stdout.readline()).split()]
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -153,7 +154,7 @@ async def test_no_half_started_sandbox_outlives_a_killed_executor(milliseconds: 
     mark = f"--starter-{os.getpid()}-{milliseconds}"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", STARTER, mark, stdout=PIPE)
     assert process.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         assert await process.stdout.readline() == b"starting\n"
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), milliseconds / 1000)

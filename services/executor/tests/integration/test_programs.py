@@ -149,7 +149,7 @@ async def test_an_escaping_tool_error_points_at_its_call(run: Run) -> None:
 
 
 async def test_a_busy_program_is_killed_at_its_deadline(run: Run) -> None:
-    fact = await run("for (;;) ;", timeout_s=0.5)
+    fact = await run("for (;;) ;", timeout_s=0.5)  # waits: it is over
 
     assert fact.error is not None
     assert fact.error.kind == "timeout"

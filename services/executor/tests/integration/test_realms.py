@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
@@ -175,7 +176,7 @@ async def raw_process(hidden: HiddenModules) -> AsyncGenerator[Raw]:
     child = await command.launch(command.argv_with(hidden), ENVIRONMENT)
     channel = FrameChannel(child, "5" * 32, command.max_message_bytes)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             hello = command.hello("5" * 32, await command.worker(), hidden)
             channel.write(hello.model_dump_json().encode())
             yield Raw(channel)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_executor.adapters.deno_command import DenoCommand
@@ -134,7 +135,7 @@ async def test_a_program_that_ends_its_own_worker_is_reported(tmp_path: Path) ->
     )
     await sandbox.run(Program(code="close();", args={}, seed="0" * 32, now=0))
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(SandboxBroken, match="ended its own Worker") as error:
                 await sandbox.receive()
         assert error.value.kind == "user_error"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 from pydantic import JsonValue
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.memory_sandbox import MemoryPool, MemoryProgram, ProgramApi, ToolFailed
@@ -124,7 +125,7 @@ async def until_call(sandbox: Sandbox) -> CallMade:
 
 
 async def said(sandbox: Sandbox) -> ProgramMessage:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         return await sandbox.receive()
 
 
@@ -214,7 +215,7 @@ async def test_a_program_that_throws_says_what(pool: SandboxPool) -> None:
 async def test_receiving_can_be_given_up_and_taken_up_again(pool: SandboxPool) -> None:
     async with pool.lease(ACME) as sandbox:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.02):
+            async with asyncio.timeout(0.02):  # waits: it is given up
                 await sandbox.receive()
         await sandbox.run(program("sum", {"a": 1, "b": 2}))
         assert await said(sandbox) == Returned(kind="returned", value=[1, {"b": 2}])

@@ -14,6 +14,7 @@ import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
@@ -72,7 +73,7 @@ async def fact_of(bus: NatsBus, command: RunWorkflow) -> RunFinished:
         assert len(facts) <= 1
         return facts[0] if facts else None
 
-    return await eventually(stated, within=60.0)
+    return await eventually(stated)
 
 
 async def test_a_command_is_run_to_its_end(nats_url: str) -> None:
@@ -112,7 +113,7 @@ async def test_a_run_outlives_its_executor_and_each_tool_runs_once(
     command = make_command(THREE, timeout_s=60.0)
     async with executor(nats_url) as first:
         await bus.publish(command)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await held.reached.wait()
             first.send_signal(number)
             await first.wait()
@@ -134,11 +135,11 @@ async def test_a_frozen_executor_loses_its_run_and_states_nothing(nats_url: str)
     command = make_command(THREE, timeout_s=60.0)
     async with executor(nats_url) as first:
         await bus.publish(command)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await held.reached.wait()
         first.send_signal(signal.SIGSTOP)
         async with executor(nats_url):
-            await eventually(lambda: len(held.tools.asked) == 3, within=60.0)
+            await eventually(lambda: len(held.tools.asked) == 3)
             first.send_signal(signal.SIGCONT)
             held.go_on.set()
             fact = await fact_of(bus, command)

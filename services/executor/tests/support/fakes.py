@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.base import Message
@@ -101,7 +102,7 @@ async def pool_of(
     realms: Callable[[], bool] = lambda: False,
 ) -> AsyncGenerator[DenoPool]:
     size = PoolSize(spares, max_processes, lease_timeout_s, idle_s)
-    async with asyncio.timeout(60), DenoPool(factory, size, realms) as pool:
+    async with asyncio.timeout(PATIENCE_S), DenoPool(factory, size, realms) as pool:
         yield pool
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.port import Bus
 from pml_common.bus.run_journal import read_run
 from pml_common.contracts.base import Message
@@ -64,7 +65,7 @@ async def last_append(deps: RunDependencies, command: RunWorkflow) -> Message:
 
 async def finish(command: RunWorkflow, deps: RunDependencies) -> RunFinished:
     """Handle a command until its run has ended, in bounded time."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         (fact,) = await deliver(command, deps)
     assert isinstance(fact, RunFinished)
     return fact
@@ -72,7 +73,7 @@ async def finish(command: RunWorkflow, deps: RunDependencies) -> RunFinished:
 
 async def parked(command: RunWorkflow, deps: RunDependencies) -> WorkflowParked:
     """Handle a command until its run is parked, in bounded time."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         (fact,) = await deliver(command, deps)
     assert isinstance(fact, WorkflowParked), fact
     return fact

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.walls import (
@@ -97,7 +98,7 @@ async def attempted(command: DenoCommand, runtime: Path, facts: list[object]) ->
     argv = [*command.argv[: at + 1], "--allow-all", *command.argv[at + 1 :]]
     child = await command.launch(argv, {**ENVIRONMENT, "TZ": json.dumps(facts)})
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             said = await child.stdout.readline()
             assert said, await child.stderr.read()
             return json.loads(said)
@@ -156,7 +157,7 @@ async def bare_command(folder: Path) -> DenoCommand:
 async def started(command: DenoCommand) -> AsyncGenerator[DenoSandbox]:
     sandbox = await DenoSandbox.start(command)
     try:
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(2 * PATIENCE_S):
             yield sandbox
     finally:
         await sandbox.close()

@@ -7,6 +7,7 @@ import pytest
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import BusUnavailable, Fenced
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.base import Message
@@ -111,7 +112,7 @@ async def test_what_nobody_waits_for_is_stored_soon() -> None:
     async def five_started() -> bool:
         return [e.type for e in await journal_of(bus, command)].count("tool_start") == 5
 
-    await eventually(five_started, within=30.0)
+    await eventually(five_started)
     release.set()
     assert (await running).success
 
@@ -205,7 +206,7 @@ async def test_a_journal_is_closed_in_bounded_time(monkeypatch: pytest.MonkeyPat
     command = reading("read")
     journal = bus_journal.BusJournal(Deaf(MemoryBus()), command)
     journal.begin(events.run_started(command, 1.0))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await journal.close()
     assert journal.unstored == 1
 

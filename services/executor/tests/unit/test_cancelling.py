@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from pydantic import JsonValue
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import Fenced, Retryable
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import CancelRun, RunFinished, RunWorkflow
@@ -41,7 +42,7 @@ def cancel(run: RunWorkflow) -> CancelRun:
 
 
 async def ended(command: CancelRun, deps: RunDependencies) -> RunFinished:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         assert await on_cancel_run(command, deps) == ()
     fact = await last_append(deps, command.run)
     assert isinstance(fact, RunFinished)
@@ -53,7 +54,7 @@ async def test_a_run_is_stopped_and_its_end_says_what_was_done_and_what_is_unkno
     command, deps = make_command("two"), make_dependencies(bus, pool, tools)
     running = ActiveRuns(partial(deliver, deps=deps))
     run = asyncio.create_task(running.run(command))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await tools.begun.wait()
         await running.stop(cancel(command))
         with pytest.raises(RunStopped, match="was cancelled while it ran here"):
@@ -74,7 +75,7 @@ async def test_an_executor_that_does_not_hear_of_it_is_stopped_by_the_journal() 
     bus, tools, pool = MemoryBus(), HeldTools(), MemoryPool({"two": two_calls})
     command = make_command("two")
     run = asyncio.create_task(deliver(command, make_dependencies(bus, pool, tools)))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await tools.begun.wait()
         fact = await ended(cancel(command), make_dependencies(bus, pool, tools))
         tools.release.set()
@@ -87,8 +88,8 @@ async def test_a_run_without_time_left_says_what_was_done_and_what_is_unknown() 
     tools, now = HeldTools(), 0.0
     deps = make_dependencies(MemoryBus(), MemoryPool({"two": two_calls}), tools)
     deps = replace(deps, monotonic=lambda: now)  # read again after 0.3 s
-    run = asyncio.create_task(finish(make_command("two", timeout_s=0.3), deps))
-    async with asyncio.timeout(60):
+    run = asyncio.create_task(finish(make_command("two", timeout_s=0.3), deps))  # waits: it is over
+    async with asyncio.timeout(PATIENCE_S):
         await tools.begun.wait()
         now = 1.0
         fact = await run

@@ -202,7 +202,7 @@ async def test_a_run_ends_as_soon_as_the_time_that_was_made_good_is_over() -> No
     deps = make_dependencies(MemoryBus(), MemoryPool({"wait": never_ending}), MemoryTools())
     clocks.away(0.0, 29.98)
     deps = replace(deps, monotonic=monotonic, outages=lambda: clocks.outages)
-    fact = await finish(make_command("wait", timeout_s=0.04), deps)
+    fact = await finish(make_command("wait", timeout_s=0.04), deps)  # waits: it is over
     assert fact.error is not None
     assert fact.error.kind == "timeout"
     assert looks >= 4

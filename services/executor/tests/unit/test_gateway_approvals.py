@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from pydantic import JsonValue
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
 from pml_common.contracts.gateway import CallTool, ToolOutcome
@@ -111,7 +112,7 @@ async def test_one_question_tells_what_executor_and_gateway_ask_about() -> None:
     gateway.hears.clear()
     deps = make_dependencies(MemoryBus(), MemoryPool(POOL), gateway)
     running = asyncio.create_task(parked(command, deps))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await gateway.unheard.wait()
     assert not running.done()
     gateway.hears.set()

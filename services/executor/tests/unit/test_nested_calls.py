@@ -31,9 +31,9 @@ def test_each_capability_has_the_names_it_is_called_by_and_the_shared_ones() -> 
     assert "a_b_c" in told["a:b-c"] - told["a:b_c"]
 
 
-def _entered(number: int = 0, within: int | None = None, index: int = 0) -> Entered:
+def _entered(number: int = 0, caller: int | None = None, index: int = 0) -> Entered:
     return Entered(
-        kind="entered", id=number, within=within, node="n1", capability=index, args={"x": 1}
+        kind="entered", id=number, within=caller, node="n1", capability=index, args={"x": 1}
     )
 
 
@@ -44,10 +44,10 @@ def _threw(**more: object) -> Threw:
 
 FORGED: dict[str, Callable[[CapabilityCalls], object]] = {
     "a number twice": lambda nesting: nesting.enter(_entered(0), 2.0),
-    "no caller": lambda nesting: nesting.enter(_entered(7, within=9), 2.0),
+    "no caller": lambda nesting: nesting.enter(_entered(7, caller=9), 2.0),
     "a capability after all": lambda nesting: nesting.enter(_entered(7, index=2), 2.0),
     "a capability before all": lambda nesting: nesting.enter(_entered(7, index=-1), 2.0),
-    "a fourth level": lambda nesting: nesting.enter(_entered(7, within=2), 2.0),
+    "a fourth level": lambda nesting: nesting.enter(_entered(7, caller=2), 2.0),
     "an end without a beginning": lambda nesting: nesting.leave(9, Ending(), 2.0),
     "a note from nowhere": lambda nesting: nesting.trace_of(9),
     "a place in no text": lambda nesting: nesting.failure(_threw(module=2), None),

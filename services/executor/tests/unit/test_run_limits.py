@@ -161,7 +161,7 @@ async def test_a_program_that_takes_too_long_ends_in_a_timeout() -> None:
         return None
 
     deps = make_dependencies(MemoryBus(), MemoryPool({"wait": wait}), MemoryTools())
-    fact = await finish(make_command("wait", timeout_s=0.05), deps)
+    fact = await finish(make_command("wait", timeout_s=0.05), deps)  # waits: it is over
 
     assert fact.error is not None
     assert fact.error.kind == "timeout"

@@ -54,7 +54,7 @@ async def test_a_run_is_measured_with_its_outcome_and_a_finished_one_is_not_kill
 
 async def test_a_run_out_of_time_is_killed_with_that_reason(m: Measured) -> None:
     deps = make_dependencies(MemoryBus(), MemoryPool({"hang": hang}), MemoryTools())
-    fact = await finish(make_command("hang", timeout_s=0.05), deps)
+    fact = await finish(make_command("hang", timeout_s=0.05), deps)  # waits: it is over
     assert fact.error is not None
     assert m.value(RUNS, pml_outcome="timeout") == 1
     assert m.value(KILLS, pml_reason="timeout") == 1

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from pydantic import JsonValue
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import DeadLetter, Retry, dispose
@@ -80,7 +81,7 @@ async def interrupted(bus: MemoryBus, command: RunWorkflow) -> None:
     """Run until the second call is under way, and stop the executor there."""
     tools = HeldTools()
     dying = asyncio.ensure_future(deliver(command, make_dependencies(bus, POOL, tools)))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await tools.begun.wait()
     dying.cancel()
     await asyncio.gather(dying, return_exceptions=True)
@@ -106,7 +107,7 @@ async def test_a_run_under_way_stops_at_the_first_append_after_what_cannot_be_re
 ) -> None:
     bus, tools, command = MemoryBus(), HeldTools(), make_command("two")
     running = asyncio.ensure_future(deliver(command, make_dependencies(bus, POOL, tools)))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await tools.begun.wait()
         poison(bus, command, kind)
         tools.release.set()
@@ -146,7 +147,7 @@ async def test_a_run_under_way_whose_last_append_is_lost_is_given_up_at_once(
     monkeypatch.setattr(bus_journal, "LAG_DELAYS_S", (0.0, 0.0))
     bus, tools, command = MemoryBus(), HeldTools(), make_command("two")
     running = asyncio.ensure_future(deliver(command, make_dependencies(bus, POOL, tools)))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await tools.begun.wait()
         gone = bus.broker.stream("evt", "executor").messages.pop()
         tools.release.set()
@@ -164,7 +165,7 @@ async def test_a_forged_end_in_the_journal_costs_a_redelivery_and_nothing_else()
     bus, tools, command = MemoryBus(), HeldTools(), make_command("two")
     deps = make_dependencies(bus, POOL, tools)
     running = asyncio.ensure_future(deliver(command, deps))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await tools.begun.wait()
         subject = names.subject_of(RUN_FINISHED, command.scope, str(command.workflow_id))
         bus.broker.store(Envelope(subject, b"{}", {codec.MSG_ID: "forged"}))
@@ -182,7 +183,7 @@ async def test_an_append_that_a_slow_replica_shows_late_is_not_lost(
     monkeypatch.setattr(bus_journal, "LAG_DELAYS_S", (0.0, 0.0))
     bus, tools, command = LaggingBus(), HeldTools(), make_command("two")
     running = asyncio.ensure_future(deliver(command, make_dependencies(bus, POOL, tools)))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await tools.begun.wait()
         stored = bus.broker.stream("evt", "executor").messages
         last = stored[-1].sequence

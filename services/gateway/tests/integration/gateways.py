@@ -16,6 +16,7 @@ import httpx2
 
 from libs.pml_common.tests.support.harness import write_key_files
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.gateway import CallTool, ToolsListed
@@ -61,7 +62,7 @@ class Gateway:
         path = f"/api/workflows/{workflow_id}/approval"
         return await self.http.post(path, json=body, headers=APPROVER)
 
-    async def ends(self, workflow_id: object, status: str, within: float = 30.0) -> Json:
+    async def ends(self, workflow_id: object, status: str, within: float = PATIENCE_S) -> Json:
         """Return the workflow once it has this status."""
 
         async def ended() -> Json | None:
@@ -83,7 +84,7 @@ async def gateway(nats_url: str, dsn: str, **changed: object) -> AsyncGenerator[
         chosen = chosen.model_copy(
             update={"signing_key": Path(write_key_files(folder, "gateway")["PML_SIGNING_KEY"])}
         )
-        http = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=30.0))
+        http = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S))
         bus = await NatsBus.connect(nats_url, service="gateway", identity=all_services_identity())
         await stack.enter_async_context(serve(chosen, bus))
         stack.push_async_callback(bus.drain, 2.0)

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import CallTool, ToolOutcome
@@ -54,7 +55,7 @@ async def _running(
 
 
 async def _ask(bus: Bus, call: CallTool, **change: object) -> ToolOutcome:
-    return await bus.request(catalog.CALL_TOOL, call.model_copy(update=change), timeout=10)
+    return await bus.request(catalog.CALL_TOOL, call.model_copy(update=change), timeout=PATIENCE_S)
 
 
 async def test_only_the_call_that_was_shown_is_made(

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from libs.pml_local.tests.support.tcp_proxy import tcp_proxy
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.identity import all_services_identity
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.integration
 
 
 async def _ask(bus: NatsBus, asked: CallTool) -> ToolOutcome:
-    return await bus.request(catalog.CALL_TOOL, asked, timeout=10)
+    return await bus.request(catalog.CALL_TOOL, asked, timeout=PATIENCE_S)
 
 
 async def _asked_again(bus: NatsBus, asked: CallTool) -> ToolOutcome | None:
@@ -53,7 +54,7 @@ async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_n
     environment = process_environment(nats_url, postgres_dsn, port, tmp_path, PML_MCP_SERVERS=file)
     bus = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
     async with gateway_process(environment) as first:
-        tools = await eventually(lambda: listed_tools(bus), within=30.0)
+        tools = await eventually(lambda: listed_tools(bus))
         done = await stored_call(postgres_dsn, tools["count"], {"key": "once"})
         assert (await _ask(bus, done)).result == "counted"
         lost = await stored_call(postgres_dsn, tools["slow"], {"seconds": 60})
@@ -65,11 +66,11 @@ async def test_calls_of_a_gateway_that_was_killed_are_answered_honestly_by_the_n
         await asyncio.wait({asking})
     async with gateway_process(environment) as second:
         assert (await _ask(bus, done)).result == "counted"
-        assert await eventually(lambda: _asked_again(bus, lost), within=30.0) == LOST
+        assert await eventually(lambda: _asked_again(bus, lost)) == LOST
         assert Counter(box.lines())["once"] == 1
         assert Counter(box.lines())["slow began"] == 1
         second.terminate()
-        assert await asyncio.wait_for(second.wait(), 15) == 0
+        assert await asyncio.wait_for(second.wait(), PATIENCE_S) == 0
     await bus.drain()
 
 
@@ -78,7 +79,7 @@ async def test_a_workflow_outlives_the_gateway_that_was_killed_after_accepting_i
 ) -> None:
     environment = process_environment(nats_url, postgres_dsn, free_port(), tmp_path)
     url = f"http://127.0.0.1:{environment['PML_GATEWAY_PORT']}"
-    async with peers(nats_url) as p, httpx2.AsyncClient(base_url=url, timeout=20) as http:
+    async with peers(nats_url) as p, httpx2.AsyncClient(base_url=url, timeout=PATIENCE_S) as http:
         async with gateway_process(environment) as first:
             body = {"code": "hang", "timeout": 0.1}
             answer = (await http.post("/api/execute", json=body)).json()
@@ -92,7 +93,7 @@ async def test_a_workflow_outlives_the_gateway_that_was_killed_after_accepting_i
                 found = await http.get(f"/api/workflows/{answer['workflow_id']}")
                 return found.json()["status"] == "success"
 
-            await eventually(ended, within=30.0)
+            await eventually(ended)
 
 
 async def test_a_process_is_seen_alive_while_its_session_lasts(postgres_dsn: str) -> None:

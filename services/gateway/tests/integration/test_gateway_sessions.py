@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts import catalog
 from pml_common.contracts.executor import CancelRun
 from pml_common.contracts.registry import CapabilityChanged
@@ -50,7 +51,7 @@ def _url(at: Gateway) -> str:
 
 async def test_a_session_lives_in_both_gateways(two: Two) -> None:
     one, other, others = two
-    async with asyncio.timeout(60), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session, _ = [await begin(_url(one), http) for _ in range(2)]
         refused = await post(_url(other), http, "0" * 32, {"id": 1, "method": "tools/list"})
         assert refused.status_code == 404
@@ -84,7 +85,7 @@ async def test_a_client_hears_of_a_policy_that_lists_other_tools(
     file = tmp_path / "policy.json"
     file.write_text(json.dumps({"rules": []}))
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(PATIENCE_S),
         gateway(nats_url, postgres_dsn, gateway_policy_file=file) as one,
         httpx2.AsyncClient() as http,
     ):
@@ -110,7 +111,7 @@ async def test_a_call_is_cancelled_through_the_other_gateway(two: Two) -> None:
         cancelled.append(command)
 
     await others.bus.listen(catalog.CANCEL_RUN, hear)
-    async with asyncio.timeout(60), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(_url(one), http)
         running = call(7, {"code": "return 'hang';"})
         async with open_post(_url(one), http, session, running) as stream:

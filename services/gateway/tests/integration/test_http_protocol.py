@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.http_server import serve_http
 from pml_gateway.entrypoints.http.http_protocol import MAX_OVERHEAD, ReadTimeouts, protocol_with
 from pml_local.ports import free_port
@@ -72,7 +73,7 @@ async def connected(timeouts: ReadTimeouts) -> AsyncGenerator[Connection]:
     port = free_port()
     async with (
         serve_http(Starlette(routes=routes), "127.0.0.1", port, protocol_with(timeouts)),
-        asyncio.timeout(10),
+        asyncio.timeout(PATIENCE_S),
     ):
         connection = Connection(*await asyncio.open_connection("127.0.0.1", port))
         try:

@@ -9,6 +9,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
@@ -63,7 +64,7 @@ async def _end_connections(dsn: str) -> None:
 
 async def _outcome(calls: ToolCalls, asked: CallTool) -> ToolOutcome:
     """Make a call as an executor does: again while the answer says so."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 return await calls.on_call_tool(asked)

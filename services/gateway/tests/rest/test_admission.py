@@ -105,7 +105,7 @@ async def test_dry_runs_count(w: World) -> None:
 
 async def test_a_workflow_whose_caller_no_longer_waits_counts_until_it_ends() -> None:
     async with small(waiting=0) as w:
-        answers = await asyncio.gather(*asked(w, IN_FLIGHT, timeout=0.2))
+        answers = await asyncio.gather(*asked(w, IN_FLIGHT, timeout=0.2))  # waits: until they run
         assert {answer.json()["status"] for answer in answers} == {"running"}
         assert (await ask(w)).status_code == 429
         w.peers.release.set()

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import WorkflowAwaited
 from pml_gateway.adapters.local_notifier import LocalNotifier
@@ -61,7 +62,7 @@ class Two:
 
 @pytest.fixture
 async def two() -> AsyncGenerator[Two]:
-    async with asyncio.timeout(60), world() as w, _beside(w) as other:
+    async with asyncio.timeout(PATIENCE_S), world() as w, _beside(w) as other:
         first = await w.execute("ask hang")
         await w.decide(first["workflow_id"], "approve")
         yield Two(w, other, UUID(first["workflow_id"]))

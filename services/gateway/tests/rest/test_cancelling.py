@@ -37,7 +37,7 @@ async def test_a_run_is_cancelled_by_its_executor() -> None:
         asked = await w.execute("ask hang")
         workflow_id = asked["workflow_id"]
         await w.decide(workflow_id, "approve")
-        await eventually(lambda: len(w.peers.runs) == 1, within=5.0)
+        await eventually(lambda: len(w.peers.runs) == 1)
         path = f"/api/workflows/{workflow_id}/cancel"
         for _ in range(2):
             answer = await w.http.post(path, json={"reason": "enough"})

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import httpx2
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.trace import LogWritten
 from pml_common.http_server import serve_http
@@ -48,7 +49,7 @@ async def streaming(w: World) -> AsyncGenerator[httpx2.AsyncClient]:
             port,
             BoundedHttpProtocol,
         ),
-        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20.0) as http,
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as http,
     ):
         yield http
 
@@ -84,7 +85,7 @@ async def test_a_reader_that_reconnects_misses_and_repeats_nothing() -> None:
 
 async def test_a_running_workflow_is_followed_without_gap_or_duplicate_to_its_end() -> None:
     async with world() as w, streaming(w) as http:
-        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]  # waits: until it runs
         text = ""
         async with http.stream("GET", f"/api/workflows/{workflow_id}/events") as stream:
             async for chunk in stream.aiter_text():
@@ -109,7 +110,7 @@ async def test_many_readers_from_the_first_moment_see_the_same() -> None:
 
 async def test_a_stream_ends_when_the_gateway_stops() -> None:
     async with world() as w, streaming(w) as http:
-        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]  # waits: until it runs
         await eventually(lambda: w.peers.runs)
         before = len(w.broker.subscriptions)
         reader = asyncio.create_task(http.get(f"/api/workflows/{workflow_id}/events"))
@@ -121,7 +122,7 @@ async def test_a_stream_ends_when_the_gateway_stops() -> None:
 
 async def test_a_reader_continues_elsewhere_after_its_gateway_stops() -> None:
     async with world() as w, streaming(w) as http:
-        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]  # waits: until it runs
         await eventually(lambda: w.peers.runs)
         path, before = f"/api/workflows/{workflow_id}/events", len(w.broker.subscriptions)
         reader = asyncio.create_task(http.get(path))
@@ -157,7 +158,7 @@ async def test_without_nats_a_stream_is_refused() -> None:
 
 async def test_a_reader_that_is_too_slow_is_told_so_and_reconnects() -> None:
     async with world() as w, streaming(w) as http:
-        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]
+        workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]  # waits: until it runs
         path, text = f"/api/workflows/{workflow_id}/events", ""
         lines = [line(workflow_id, "x" * 300_000) for _ in range(60)]
         async with http.stream("GET", path) as stream:

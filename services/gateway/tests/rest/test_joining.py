@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.ports import Caller, CallerSide
@@ -21,7 +22,7 @@ async def _approved(w: World, asked: Json) -> None:
 async def test_the_same_call_three_times_makes_one_approval_and_one_run() -> None:
     async with world() as w:
         first = await w.execute("ask", args={"path": "/a"}, intent="look")
-        again = await w.execute("ask", args={"path": "/a"}, intent="look at it", timeout=9)
+        again = await w.execute("ask", args={"path": "/a"}, intent="look at it", timeout=90)
         assert (again["status"], again["joined"]) == ("approval_required", True)
         assert again["workflow_id"] == first["workflow_id"]
         assert "joined" not in first
@@ -51,7 +52,7 @@ async def test_who_joins_a_run_waits_for_its_end() -> None:
     async with world() as w:
         first = await w.execute("ask hang")
         await w.decide(first["workflow_id"], "approve")
-        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
             joining = group.create_task(w.execute("ask hang"))
             await eventually(lambda: w.parts.notifier.is_awaited(SCOPE, first["workflow_id"]))
             w.peers.release.set()

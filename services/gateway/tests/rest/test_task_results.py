@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import Conflict, NotFound, ResultUnavailable
 from pml_gateway.domain.api.task_results import GetTaskResult
@@ -48,7 +49,7 @@ async def test_a_pending_approval_is_answered_at_once_without_a_wait() -> None:
 async def test_who_waits_gets_the_result_once_a_person_has_approved() -> None:
     async with world() as w:
         asked = await w.execute("ask", args={"path": "/a"})
-        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
             waiting = group.create_task(get(w, asked, wait_s=45))
             await eventually(lambda: w.parts.notifier.is_awaited(SCOPE, asked["workflow_id"]))
             await w.decide(asked["workflow_id"], "approve")

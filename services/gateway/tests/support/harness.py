@@ -13,6 +13,7 @@ import httpx2
 from fastapi import FastAPI
 from typing_extensions import override
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.executor import CancelRun
@@ -233,7 +234,9 @@ async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[W
 def client_of(app: FastAPI) -> httpx2.AsyncClient:
     """Build a client that calls an application without a network."""
     transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
-    return httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080", timeout=20.0)
+    return httpx2.AsyncClient(
+        transport=transport, base_url="http://127.0.0.1:8080", timeout=PATIENCE_S
+    )
 
 
 def failed(status: ServerStatus, error: str) -> ServerStatus:

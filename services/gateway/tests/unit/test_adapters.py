@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import ToolsListed
@@ -75,10 +76,10 @@ async def test_tools_count_as_announced_once_the_catalog_has_them() -> None:
     announcing = asyncio.create_task(announcer.announce("fs", (READ, WRITE)))
     await eventually(lambda: bus.history(SCOPE, "fs"))
     await peers.start()
-    await asyncio.wait({announcing}, timeout=0.1)
+    await asyncio.wait({announcing}, timeout=0.1)  # waits: it goes on
     assert not announcing.done()
     peers.catalog = (READ, WRITE)
-    await asyncio.wait_for(announcing, 5)
+    await asyncio.wait_for(announcing, PATIENCE_S)
     await bus.drain(1)
 
 

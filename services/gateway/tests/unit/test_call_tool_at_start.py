@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.dns import RecordPage
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
@@ -74,7 +75,7 @@ async def test_a_call_waits_until_its_server_has_told_its_tools(
     server = Server(stands)
     calls = calls_on(server)
     asking = asyncio.create_task(calls.on_call_tool(call(workflow(), tool)))
-    await asyncio.wait_for(server.reached.wait(), 5)
+    await asyncio.wait_for(server.reached.wait(), PATIENCE_S)
     server.lists(tool)
     assert (await asking).result == "read"
     assert server.calls == [tool.tool_id]
@@ -113,7 +114,7 @@ async def test_a_call_whose_run_ends_while_it_waits_is_not_made() -> None:
     server, runs, run = Server(CONNECTING), RunCache(RunningWorkflows()), running(workflow())
     asked = call(run, WRITE)
     asking = asyncio.create_task(tool_calls(server, runs=runs).on_call_tool(asked))
-    await asyncio.wait_for(server.reached.wait(), 5)
+    await asyncio.wait_for(server.reached.wait(), PATIENCE_S)
     keep(replace(run, state="failed"))
     await runs.on_end(finished(run))
     server.lists(WRITE)
@@ -180,7 +181,7 @@ async def test_a_direct_call_waits_for_the_server_that_its_name_begins_with() ->
     server = Server(CONNECTING)
     router = ToolRouter([server])
     waiting = asyncio.create_task(wait_until_listed("fs_read", router, 5.0))
-    await asyncio.wait_for(server.reached.wait(), 5)
+    await asyncio.wait_for(server.reached.wait(), PATIENCE_S)
     assert not waiting.done()
     server.lists(READ)
     assert await waiting

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.memory.ledger import MemoryCallLedger
@@ -46,7 +47,7 @@ async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
     calls = tool_calls(servers, ledger)
     asked = call(OURS, WRITE)
     answer = asyncio.create_task(calls.on_call_tool(asked))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await servers.begun.wait()
         calls.under_way.cancel_of(finished(workflow(key="theirs", scope=ELSEWHERE)))
         assert not servers.cancelled.is_set()
@@ -77,7 +78,7 @@ async def test_a_call_is_not_made_if_its_run_ends_while_the_ledger_is_asked() ->
     calls = tool_calls(servers, ledger)
     asked = call(OURS, WRITE)
     answer = asyncio.create_task(calls.on_call_tool(asked))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await ledger.asked.wait()
         assert calls.under_way.has_of(OURS.scope, str(OURS.workflow_id))
         calls.under_way.cancel_of(finished(OURS))
@@ -93,7 +94,7 @@ async def test_a_call_that_a_stopping_gateway_gives_up_is_kept_as_begun() -> Non
     calls = tool_calls(servers, ledger)
     asked = call(OURS, WRITE)
     answer = asyncio.create_task(calls.on_call_tool(asked))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await servers.begun.wait()
         await calls.close()
         await servers.cancelled.wait()

@@ -78,7 +78,7 @@ async def quiet() -> AsyncGenerator[World]:
 
 async def begun(here: World, code: str = "hang") -> Workflow:
     """Start a workflow; with an executor, it runs."""
-    told = await here.execute(code, timeout=0.1)
+    told = await here.execute(code, timeout=0.1)  # waits: until it runs
     found = await here.parts.stores.workflows.get(SCOPE, UUID(told["workflow_id"]))
     assert found is not None
     assert found.finished_at is None

@@ -7,6 +7,7 @@ from typing import Literal
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.structure import NO_SERVER, NO_TOOLS, Diagnostic
 from pml_gateway.application.server_listings import (
     absent_server_of,
@@ -79,19 +80,19 @@ async def test_a_program_waits_for_the_servers_that_it_names(stands: ServerStatu
     request = ExecuteRequest(code="return await mcp.fs.read({});")
     waiting = asyncio.create_task(wait_until_announced(request, servers, 60))
     other = ExecuteRequest(code="return await mcp.git.log({});")
-    await asyncio.wait_for(wait_until_announced(other, servers, 60), 5)
+    await asyncio.wait_for(wait_until_announced(other, servers, 60), PATIENCE_S)
     assert not waiting.done()
     servers.stands = {"fs": READY, "git": READY}
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, PATIENCE_S)
 
 
 @pytest.mark.parametrize("code", ["return await mcp.fs.read({});", None])
 async def test_nobody_waits_for_a_server_that_failed_nor_for_ever(code: str | None) -> None:
     request = ExecuteRequest(code=code)
     failed = FakeServers(stands={"fs": FAILED})
-    await asyncio.wait_for(wait_until_announced(request, failed, 60), 5)
+    await asyncio.wait_for(wait_until_announced(request, failed, 60), PATIENCE_S)
     coming = FakeServers(stands={"fs": COMING})
-    await asyncio.wait_for(wait_until_announced(request, coming, 0.01), 5)
+    await asyncio.wait_for(wait_until_announced(request, coming, 0.01), PATIENCE_S)
 
 
 async def test_a_request_that_is_not_accepted_is_not_held_up() -> None:
@@ -99,7 +100,7 @@ async def test_a_request_that_is_not_accepted_is_not_held_up() -> None:
         {"dag": {"tasks": [{"id": "a", "tool": "fs:read", "depends_on": ["a"]}]}}
     )
     coming = FakeServers(stands={"fs": COMING})
-    await asyncio.wait_for(wait_until_announced(request, coming, 60), 5)
+    await asyncio.wait_for(wait_until_announced(request, coming, 60), PATIENCE_S)
 
 
 def test_servers_that_told_no_tools_are_named_with_the_reason() -> None:

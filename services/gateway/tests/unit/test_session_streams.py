@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_gateway.adapters.bus.client_sessions import BusClientSessions
 from pml_gateway.application.client_sessions import SessionLimits, Sessions
@@ -146,7 +147,7 @@ async def test_a_stream_whose_session_is_gone_ends(
     world.bus.broker.available = True
     assert await world.sessions.renew(session)
     await world.sessions.end(session)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         rest = [cast(bytes, said) async for said in told]
     assert all(said.startswith(b":") for said in rest)
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.tool import JsonObject
@@ -46,7 +47,7 @@ class Box:
             found = {**await self.elsewhere.find(SCOPE, ID)}
             return found if len(found) == count else None
 
-        return await eventually(look, within=10.0)
+        return await eventually(look)
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ async def test_requests_are_found_and_answered_one_by_one_at_any_gateway(box: Bo
     assert await box.found(1) == {where: ROOTS}
     assert not asking.done()
     await box.elsewhere.answer(SCOPE, ID, where, {"roots": []}, 60.0)
-    assert await asyncio.wait_for(asking, 10) == {"who": ANSWER, "where": {"roots": []}}
+    assert await asyncio.wait_for(asking, PATIENCE_S) == {"who": ANSWER, "where": {"roots": []}}
     assert await box.elsewhere.find(SCOPE, ID) == {}
 
 
@@ -80,7 +81,7 @@ async def test_nobody_takes_a_workflow_for_lost_while_its_client_may_answer(box:
     assert stored is not None
     assert stored.due_at == AT + timedelta(seconds=60.0 + RUNNING.timeout_s) + RULES.patience
     await box.elsewhere.answer(SCOPE, ID, key, ANSWER, 60.0)
-    await asyncio.wait_for(asking, 10)
+    await asyncio.wait_for(asking, PATIENCE_S)
 
 
 async def test_a_wait_ends_with_its_time_and_with_its_workflow(box: Box) -> None:
@@ -108,7 +109,7 @@ async def test_a_server_that_asks_meanwhile_waits_until_the_call_is_a_task(box: 
     found = await box.found(2)
     for n, key in enumerate(sorted(found)):
         await box.elsewhere.answer(SCOPE, ID, key, {"roots": [n]}, 60.0)
-    answers = await asyncio.wait_for(asyncio.gather(*asking), 10)
+    answers = await asyncio.wait_for(asyncio.gather(*asking), PATIENCE_S)
     assert sorted(map(str, answers)) == ["{'roots': [0]}", "{'roots': [1]}"]
     box.ended.append(RUNNING)
     with pytest.raises(ClientRefused, match="has ended"):

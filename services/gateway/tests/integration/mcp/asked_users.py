@@ -18,6 +18,7 @@ from mcp_types import (
 )
 from starlette.applications import Starlette
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.http_server import serve_http
 from pml_gateway.app import mcp_endpoint
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
@@ -78,7 +79,7 @@ class Asked:
     ) -> AsyncGenerator[Client]:
         """Connect a client; without a user it shows no forms."""
         async with (
-            httpx2.AsyncClient(timeout=30.0) as http,
+            httpx2.AsyncClient(timeout=PATIENCE_S) as http,
             Client(
                 streamable_http_client(self.url, http_client=http),
                 mode=mode,

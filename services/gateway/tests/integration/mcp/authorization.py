@@ -186,7 +186,7 @@ async def _serving(app: Any, port: int) -> AsyncGenerator[None]:
     server = uvicorn.Server(config)
     task = asyncio.create_task(server._serve())  # pyright: ignore[reportPrivateUsage] # without signals
     try:
-        await eventually(lambda: server.started, within=20.0)
+        await eventually(lambda: server.started)
         yield
     finally:
         server.should_exit = True

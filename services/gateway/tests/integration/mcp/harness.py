@@ -66,7 +66,7 @@ class ServerHarness:
         args = (str(PROGRAM), "--log", str(self.log), "--port", str(port), *flags)
         process = await asyncio.create_subprocess_exec(sys.executable, *args)
         try:
-            await eventually(lambda: _listens(port), within=30.0)
+            await eventually(lambda: _listens(port))
             path = "sse" if "--sse" in flags else "mcp"
             yield HttpServer(url=f"http://127.0.0.1:{port}/{path}", trust="hints"), process
         finally:

@@ -7,6 +7,8 @@ import httpx2
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
+
 Json = dict[str, JsonValue]
 
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -39,7 +41,9 @@ async def post(
 ) -> httpx2.Response:
     """Post a JSON-RPC message in a session, and return the whole answer."""
     headers = {**LEGACY, "Mcp-Session-Id": session, "X-User": user}
-    return await http.post(url, json={"jsonrpc": "2.0", **body}, headers=headers, timeout=20.0)
+    return await http.post(
+        url, json={"jsonrpc": "2.0", **body}, headers=headers, timeout=PATIENCE_S
+    )
 
 
 def call(request_id: str | int, arguments: Json) -> Json:
@@ -93,7 +97,9 @@ async def open_post(
     """Post a JSON-RPC request in a session, and read its stream until the context exits."""
     headers = {**LEGACY, "Mcp-Session-Id": session, "X-User": user}
     message = {"jsonrpc": "2.0", **body}
-    async with http.stream("POST", url, json=message, headers=headers, timeout=20.0) as answer:
+    async with http.stream(
+        "POST", url, json=message, headers=headers, timeout=PATIENCE_S
+    ) as answer:
         yield OpenStream(answer)
 
 
@@ -108,6 +114,6 @@ async def open_get(
 ) -> AsyncGenerator[OpenStream]:
     """Open the event stream of a session, after the event `last_id`."""
     headers = in_session(session, **({} if last_id is None else {"Last-Event-ID": last_id}))
-    async with http.stream("GET", url, headers=headers, timeout=20.0) as answer:
+    async with http.stream("GET", url, headers=headers, timeout=PATIENCE_S) as answer:
         assert answer.status_code == 200
         yield OpenStream(answer)

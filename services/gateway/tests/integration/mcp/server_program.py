@@ -4,6 +4,8 @@ Its calls are logged to the file `--log`, a line each. With `--legacy` it suppor
 of the protocol that begin with a handshake.
 """
 
+# waits on purpose: slow tools are what it offers
+
 import argparse
 import os
 import sys

@@ -17,6 +17,7 @@ from mcp_types import (
 )
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.ports import ClientRefused, ClientSide
 from services.gateway.tests.integration.mcp.legacy_client import (
@@ -62,7 +63,7 @@ def _end(mcp: ServedEndpoint) -> None:
 
 
 async def test_a_client_with_a_session_answers_while_its_call_waits(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), mcp.client("legacy", elicitation=_accept) as client:
+    async with asyncio.timeout(PATIENCE_S), mcp.client("legacy", elicitation=_accept) as client:
         calling = asyncio.create_task(client.call_tool("pml_execute", HOLD))
         side = await _client_side(mcp)
         assert "elicitation" in side.capabilities
@@ -75,7 +76,7 @@ async def test_a_client_with_a_session_answers_while_its_call_waits(mcp: ServedE
 
 
 async def test_the_error_of_a_client_is_its_refusal(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), mcp.client("legacy", elicitation=_fail) as client:
+    async with asyncio.timeout(PATIENCE_S), mcp.client("legacy", elicitation=_fail) as client:
         calling = asyncio.create_task(client.call_tool("pml_execute", HOLD))
         side = await _client_side(mcp)
         with pytest.raises(ClientRefused, match="no such form") as refused:
@@ -88,7 +89,7 @@ async def test_the_error_of_a_client_is_its_refusal(mcp: ServedEndpoint) -> None
 async def test_a_client_of_the_newest_revision_has_capabilities_and_takes_no_requests(
     mcp: ServedEndpoint,
 ) -> None:
-    async with asyncio.timeout(30), mcp.client("auto", elicitation=_accept) as client:
+    async with asyncio.timeout(PATIENCE_S), mcp.client("auto", elicitation=_accept) as client:
         calling = asyncio.create_task(client.call_tool("pml_execute", HOLD))
         side = await _client_side(mcp)
         assert "elicitation" in side.capabilities
@@ -112,7 +113,7 @@ async def test_a_client_without_a_session_is_not_asked(mcp: ServedEndpoint) -> N
 async def test_a_client_that_does_not_answer_in_time_is_told_that_it_need_not(
     mcp: ServedEndpoint,
 ) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(mcp.url, http, capabilities=WITH_FORMS)
         async with open_post(mcp.url, http, session, call(1, HOLD)) as stream:
             side = await _client_side(mcp)
@@ -129,7 +130,7 @@ async def test_a_client_that_does_not_answer_in_time_is_told_that_it_need_not(
 
 
 async def test_a_lost_client_is_not_waited_for(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(mcp.url, http, capabilities=WITH_FORMS)
         async with open_post(mcp.url, http, session, call(1, HOLD)) as stream:
             side = await _client_side(mcp)
@@ -144,7 +145,7 @@ async def test_a_lost_client_is_not_waited_for(mcp: ServedEndpoint) -> None:
 
 
 async def test_only_the_session_that_was_asked_can_answer(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         ours, another = [await begin(mcp.url, http) for _ in range(2)]
         theirs = await begin(mcp.url, http, "eve")
         async with open_post(mcp.url, http, ours, call(1, HOLD)) as stream:
@@ -175,7 +176,7 @@ async def test_only_the_session_that_was_asked_can_answer(mcp: ServedEndpoint) -
 async def test_an_answer_without_a_result_is_a_refusal(
     mcp: ServedEndpoint, answer: Json, message: str
 ) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(mcp.url, http)
         async with open_post(mcp.url, http, session, call(1, HOLD)) as stream:
             side = await _client_side(mcp)

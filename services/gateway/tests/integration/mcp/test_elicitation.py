@@ -8,6 +8,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import ElicitRequest, ElicitResult, InputRequiredResult
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.tool import ToolDefinition
 from services.gateway.tests.integration.mcp.asked_users import (
     APPROVE,
@@ -29,7 +30,7 @@ ASK: Json = {"code": "ask", "args": {"path": "/a"}, "intent": "tidy"}
 
 @pytest.fixture
 async def a() -> AsyncGenerator[Asked]:
-    async with asyncio.timeout(60), asked() as one:
+    async with asyncio.timeout(PATIENCE_S), asked() as one:
         yield one
 
 

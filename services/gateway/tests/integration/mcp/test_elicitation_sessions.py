@@ -8,6 +8,7 @@ from mcp import MCPError
 from mcp_types import ElicitResult
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from services.gateway.tests.integration.mcp.asked_users import (
     APPROVE,
     Asked,
@@ -24,7 +25,7 @@ ASK: Json = {"code": "ask", "args": {"path": "/a"}}
 
 @pytest.fixture
 async def e() -> AsyncGenerator[Asked]:
-    async with asyncio.timeout(60), asked() as one:
+    async with asyncio.timeout(PATIENCE_S), asked() as one:
         await one.let_elicit()
         yield one
 

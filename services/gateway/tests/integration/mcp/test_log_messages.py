@@ -10,6 +10,7 @@ from mcp import MCPError
 from mcp_types import LoggingMessageNotificationParams
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.log_levels import LogLevel, log_params
@@ -46,7 +47,7 @@ class Heard:
 async def test_a_session_gets_what_its_calls_log_from_its_level_on(mcp: ServedEndpoint) -> None:
     mcp.agent.answers["fs:read"], mcp.agent.logged = SAID, LOGGED
     heard = Heard()
-    async with asyncio.timeout(30), mcp.client("legacy", on_log=heard) as client:
+    async with asyncio.timeout(PATIENCE_S), mcp.client("legacy", on_log=heard) as client:
         assert client.server_capabilities.logging is not None
         await client.call_tool("fs_read", {})
         assert heard.said == []
@@ -67,14 +68,14 @@ async def test_a_request_gets_what_it_asks_for_from_2026_07_28_on(mcp: ServedEnd
 
 
 async def test_a_level_that_is_none_is_refused(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(mcp.url, http)
         body: JsonObject = {"id": 1, "method": "logging/setLevel", "params": {"level": "loud"}}
         assert "-32602" in (await post(mcp.url, http, session, body)).text
 
 
 async def test_streams_hear_of_servers_at_the_level_of_their_session(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         quiet, loud = [await begin(mcp.url, http) for _ in range(2)]
         body: JsonObject = {"id": 1, "method": "logging/setLevel", "params": {"level": "error"}}
         async with open_get(mcp.url, http, loud) as stream, open_get(mcp.url, http, quiet) as other:

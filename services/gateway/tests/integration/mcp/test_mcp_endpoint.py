@@ -12,6 +12,7 @@ from mcp.client.subscriptions import ServerEvent
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
@@ -191,7 +192,7 @@ async def test_a_slow_program_does_not_delay_others(mcp: ServedEndpoint, mode: s
     async with mcp.client(mode) as client:
         mcp.agent.answers["execute"] = ExecuteResponse(status="success", result=None)
         mcp.agent.answers["fs:read"] = ToolOutcome(status="ok", result={"content": "hi"})
-        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
             slow = group.create_task(client.call_tool("pml_execute", {"code": "hold"}))
             await client.call_tool("fs_read", {})
             assert not slow.done()
@@ -200,7 +201,7 @@ async def test_a_slow_program_does_not_delay_others(mcp: ServedEndpoint, mode: s
 
 
 async def test_a_listening_client_is_notified_of_changed_tools(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), mcp.client() as client:
+    async with asyncio.timeout(PATIENCE_S), mcp.client() as client:
         tools = client.server_capabilities.tools
         assert tools is not None
         assert tools.list_changed
@@ -217,7 +218,7 @@ async def test_open_streams_do_not_hold_up_the_end() -> None:
             listening.set()
             return [change async for change in changes]
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         async with served() as mcp:
             listener = asyncio.create_task(listen(mcp))
             await listening.wait()
@@ -227,7 +228,7 @@ async def test_open_streams_do_not_hold_up_the_end() -> None:
 async def test_a_stream_opened_while_the_gateway_stops_ends_at_once(mcp: ServedEndpoint) -> None:
     mcp.endpoint.end_streams()
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(PATIENCE_S),
         mcp.client() as client,
         client.listen(tools_list_changed=True) as changes,
     ):
@@ -237,7 +238,7 @@ async def test_a_stream_opened_while_the_gateway_stops_ends_at_once(mcp: ServedE
 async def test_a_call_pending_when_the_gateway_stops_has_an_unknown_outcome(
     mcp: ServedEndpoint,
 ) -> None:
-    async with asyncio.timeout(30), mcp.client() as client:
+    async with asyncio.timeout(PATIENCE_S), mcp.client() as client:
         slow = asyncio.create_task(client.call_tool("pml_execute", {"code": "hold"}))
         await eventually(lambda: mcp.agent.requests)
         mcp.endpoint.end_calls()

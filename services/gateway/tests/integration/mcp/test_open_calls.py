@@ -11,6 +11,7 @@ import pytest
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_gateway.domain.api.api import ExecuteResponse
 from services.gateway.tests.integration.mcp.legacy_client import (
     HOLD,
@@ -71,7 +72,7 @@ async def test_progress_grows_with_each_notification_and_tells_of_the_calls_reac
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         told.append((progress, total, message))
 
-    async with asyncio.timeout(30), mcp.client(mode) as client:
+    async with asyncio.timeout(PATIENCE_S), mcp.client(mode) as client:
         calling = asyncio.create_task(client.call_tool("pml_execute", HOLD, progress_callback=tell))
         await eventually(lambda: len(told) > 2)
         (side,) = mcp.agent.sides
@@ -102,7 +103,7 @@ async def _cancelled(mcp: ServedEndpoint, mode: str) -> None:
 
 
 async def test_a_call_that_its_client_cancels_is_withdrawn(mcp: ServedEndpoint, mode: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await _cancelled(mcp, mode)
     assert mcp.agent.withdrawn == [True]
     assert await mcp.agent.sides[0].is_gone() is (mode == "legacy")
@@ -116,7 +117,7 @@ def _cancel(request_id: JsonValue) -> Json:
 
 
 async def test_no_session_cancels_the_calls_of_another(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         ours, theirs = await begin(mcp.url, http), await begin(mcp.url, http)
         assert ours != theirs
         calling = asyncio.create_task(post(mcp.url, http, ours, CALL))
@@ -131,7 +132,7 @@ async def test_no_session_cancels_the_calls_of_another(mcp: ServedEndpoint) -> N
 
 
 async def test_a_lost_connection_of_an_older_client_cancels_nothing(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         async with httpx2.AsyncClient() as http:
             session = await begin(mcp.url, http)
             calling = asyncio.create_task(post(mcp.url, http, session, CALL))
@@ -145,7 +146,7 @@ async def test_a_lost_connection_of_an_older_client_cancels_nothing(mcp: ServedE
 
 
 async def test_a_gateway_that_stops_withdraws_nothing(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), mcp.client() as client:
+    async with asyncio.timeout(PATIENCE_S), mcp.client() as client:
         calling = asyncio.create_task(client.call_tool("pml_execute", HOLD))
         await eventually(lambda: mcp.agent.sides)
         mcp.endpoint.end_streams()

@@ -8,6 +8,7 @@ from mcp.client.session import IncomingMessage
 from mcp_types import ToolListChangedNotification
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from services.gateway.tests.integration.mcp.legacy_client import (
     ACCEPT,
     LEGACY,
@@ -32,7 +33,7 @@ async def test_an_older_client_is_told_of_changed_tools(mcp: ServedEndpoint) -> 
         if isinstance(message, ToolListChangedNotification):
             told.append(message)
 
-    async with asyncio.timeout(30), mcp.client("legacy", on_message=hear) as client:
+    async with asyncio.timeout(PATIENCE_S), mcp.client("legacy", on_message=hear) as client:
         tools = client.server_capabilities.tools
         assert tools is not None
         assert tools.list_changed
@@ -45,7 +46,7 @@ async def test_an_older_client_is_told_of_changed_tools(mcp: ServedEndpoint) -> 
 async def test_every_stream_of_a_session_hears_of_changes_and_what_it_missed(
     mcp: ServedEndpoint,
 ) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(mcp.url, http)
         async with (
             open_get(mcp.url, http, session) as one,
@@ -62,7 +63,7 @@ async def test_every_stream_of_a_session_hears_of_changes_and_what_it_missed(
 
 
 async def test_a_session_that_is_ended_is_gone(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(mcp.url, http)
         async with open_get(mcp.url, http, session) as stream:
             theirs = await http.delete(mcp.url, headers=in_session(session, "eve"))
@@ -80,14 +81,14 @@ async def test_a_session_that_is_ended_is_gone(mcp: ServedEndpoint) -> None:
 
 
 async def test_the_official_client_ends_its_session(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         for _ in range(6):  # more than a credential may have at once
             async with mcp.client("legacy") as client:
                 await client.list_tools()
 
 
 async def test_sessions_and_streams_of_one_credential_are_limited(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         sessions = [await begin(mcp.url, http) for _ in range(4)]
         body = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
         params = {
@@ -124,14 +125,14 @@ async def test_sessions_and_streams_of_one_credential_are_limited(mcp: ServedEnd
 async def test_what_is_no_request_in_a_session_is_refused(
     mcp: ServedEndpoint, method: str, headers: dict[str, str], status: int
 ) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(mcp.url, http)
         answer = await http.request(method, mcp.url, headers={**in_session(session), **headers})
         assert answer.status_code == status
 
 
 async def test_without_the_bus_sessions_cannot_be_read(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(mcp.url, http)
         mcp.bus.broker.available = False
         answer = await post(mcp.url, http, session, call(1, {"code": "x"}))
@@ -149,7 +150,7 @@ async def test_a_handshake_that_is_malformed_begins_no_session(mcp: ServedEndpoi
 
 async def test_an_idle_stream_is_kept_open_by_comments() -> None:
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(PATIENCE_S),
         served(stream_beat_s=0.01) as mcp,
         httpx2.AsyncClient() as http,
     ):
@@ -160,7 +161,7 @@ async def test_an_idle_stream_is_kept_open_by_comments() -> None:
 
 
 async def test_the_oldest_clients_get_no_event_without_data(mcp: ServedEndpoint) -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         sessions = [await begin(mcp.url, http, version=each) for each in ("2025-03-26", None)]
         mcp.endpoint.end_streams()
         old, new = [await _stream(mcp, http, session) for session in sessions]
@@ -174,7 +175,7 @@ async def _stream(mcp: ServedEndpoint, http: httpx2.AsyncClient, session: str) -
 
 
 async def test_streams_end_when_the_gateway_stops() -> None:
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         async with served() as mcp:
             session = await begin(mcp.url, http)
             opened = asyncio.Event()

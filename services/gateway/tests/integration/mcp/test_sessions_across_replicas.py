@@ -13,6 +13,7 @@ from mcp_types import ElicitRequestParams, ElicitResult, ToolListChangedNotifica
 from typing_extensions import override
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.ports import CallerSide
@@ -78,7 +79,7 @@ async def test_the_official_client_works_behind_a_load_balancer(pair: Pair) -> N
 
     transport = _InTurn(pair)
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(PATIENCE_S),
         httpx2.AsyncClient(transport=transport, headers={"X-User": "ada"}) as http,
         Client(
             streamable_http_client("http://127.0.0.1/mcp", http_client=http),
@@ -110,7 +111,7 @@ async def test_any_replica_serves_a_session(pair: Pair) -> None:
     one, other = pair
     one.agent.hold.set()
     other.agent.hold.set()
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(one.url, http, capabilities={"sampling": {}})
         for each in (other, one):
             assert (await post(each.url, http, session, call(1, HOLD))).status_code == 200
@@ -121,7 +122,7 @@ async def test_any_replica_serves_a_session(pair: Pair) -> None:
 
 async def test_an_answer_reaches_the_replica_that_asked(pair: Pair) -> None:
     one, other = pair
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session, theirs = await begin(one.url, http), await begin(other.url, http, "eve")
         async with open_post(one.url, http, session, call(1, HOLD)) as stream:
             await eventually(lambda: one.agent.sides)
@@ -139,7 +140,7 @@ async def test_an_answer_reaches_the_replica_that_asked(pair: Pair) -> None:
 
 async def test_a_session_that_is_ended_at_one_replica_ends_its_streams_at_all(pair: Pair) -> None:
     one, other = pair
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session, another = [await begin(one.url, http) for _ in range(2)]
         async with (
             open_get(one.url, http, session) as ends,
@@ -155,7 +156,7 @@ async def test_a_session_that_is_ended_at_one_replica_ends_its_streams_at_all(pa
 
 async def test_a_stream_is_resumed_at_another_replica(pair: Pair) -> None:
     one, other = pair
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session = await begin(one.url, http)
         async with open_get(one.url, http, session) as stream:
             await stream.until(await one.changed())
@@ -167,7 +168,7 @@ async def test_a_stream_is_resumed_at_another_replica(pair: Pair) -> None:
 
 async def test_a_cancellation_reaches_the_replica_that_holds_the_call(pair: Pair) -> None:
     one, other = pair
-    async with asyncio.timeout(30), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as http:
         session, theirs = await begin(one.url, http), await begin(one.url, http)
         calling = asyncio.create_task(post(one.url, http, session, call(5, HOLD)))
         await eventually(lambda: one.agent.sides)

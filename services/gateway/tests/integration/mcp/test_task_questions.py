@@ -9,6 +9,7 @@ from mcp import MCPError
 from mcp_types import INVALID_PARAMS, ElicitResult
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.application import task_inputs
@@ -41,7 +42,7 @@ DONE = outcome_of({"content": [{"type": "text", "text": "Hello, Ada"}]})
 async def a(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Asked]:
     monkeypatch.setattr(tasks, "TASK_AFTER_S", 0.0)
     monkeypatch.setattr(task_inputs, "_POLL_EVERY_S", 0.01)
-    async with asyncio.timeout(60), asked() as one:
+    async with asyncio.timeout(PATIENCE_S), asked() as one:
         one.w.servers.release = asyncio.Event()
         yield one
 
@@ -60,7 +61,7 @@ async def _until(client: Any, task_id: str, status: str) -> Json:
         found = await ask(client.session, "tasks/get", task_id)
         return found if found["status"] == status else None
 
-    return await eventually(look, within=20.0)
+    return await eventually(look)
 
 
 async def test_a_server_that_asks_later_is_answered_by_the_client_that_polls(a: Asked) -> None:

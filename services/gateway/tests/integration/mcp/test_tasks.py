@@ -16,6 +16,7 @@ from mcp_types import (
 )
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.domain.api.mcp_tasks import EXTENSION
@@ -41,7 +42,7 @@ HANG: Json = {"code": "hang", "timeout": 30}
 @pytest.fixture
 async def a(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Asked]:
     monkeypatch.setattr(tasks, "TASK_AFTER_S", 0.0)
-    async with asyncio.timeout(60), asked() as one:
+    async with asyncio.timeout(PATIENCE_S), asked() as one:
         yield one
 
 

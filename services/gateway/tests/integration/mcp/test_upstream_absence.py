@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_gateway.adapters.mcp_client.server_pool import Limits
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_local.ports import free_port
@@ -26,14 +27,14 @@ async def test_calls_wait_for_a_server_that_is_briefly_unreachable(
         harness.http(*flags, port=port) as (server, process),
         connected({"web": server}, limits=RARELY) as pool,
     ):
-        assert (await pool.call("web:count", {"key": "before"}, 20)).status == "ok"
+        assert (await pool.call("web:count", {"key": "before"}, PATIENCE_S)).status == "ok"
         process.kill()
         await process.wait()
         pending = [
             asyncio.create_task(pool.call("web:count", {"key": f"{number}"}, 60))
             for number in range(40)
         ]
-        await eventually(lambda: pool.status()["web"].state == "failed", within=30.0)
+        await eventually(lambda: pool.status()["web"].state == "failed")
         async with harness.http(*flags, port=port):
             outcomes = await asyncio.gather(*pending)
     assert {outcome.status for outcome in outcomes} == {"ok"}
@@ -51,10 +52,10 @@ async def test_a_call_retries_at_once_a_server_that_was_unreachable_for_long(
     ):
         process.kill()
         await process.wait()
-        gone = await pool.call("web:count", {"key": "gone"}, 30)
+        gone = await pool.call("web:count", {"key": "gone"}, PATIENCE_S)
         assert isinstance(gone, NotSent)
         assert "Nothing was called" in str(gone.message)
-        await eventually(lambda: pool.status()["web"].state == "failed", within=30.0)
+        await eventually(lambda: pool.status()["web"].state == "failed")
         async with harness.http(port=port):
             assert (await pool.call("web:count", {"key": "back"}, 60)).status == "ok"
     assert harness.lines() == ["back"]

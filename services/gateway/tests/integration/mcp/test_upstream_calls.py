@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import ToolAnnotations
 from pml_gateway.adapters.mcp_client.server_pool import Limits
@@ -40,7 +41,7 @@ async def test_progress_reaches_the_caller_who_waits(reached: ServerConfig) -> N
     async with connected({"box": reached}) as pool:
         await pool.call("box:steps", {"steps": 2}, 5, origin)
         await eventually(lambda: len(told) == 2)
-        await pool.call("box:steps", {"steps": 2}, 5)
+        await pool.call("box:steps", {"steps": 2}, PATIENCE_S)
     assert told == [ToolProgress("box:steps", n, 2, f"step {n}") for n in (1, 2)]
 
 
@@ -51,9 +52,9 @@ def _plain(outcome: ToolOutcome) -> ToolOutcome:
 
 async def test_results_become_values(reached: ServerConfig) -> None:
     async with connected({"box": reached}) as pool:
-        structured = await pool.call("box:echo", {"text": "hi"}, 5)
-        text = await pool.call("box:slow", {"seconds": 0}, 5)
-        blocks = await pool.call("box:blocks", {}, 5)
+        structured = await pool.call("box:echo", {"text": "hi"}, PATIENCE_S)
+        text = await pool.call("box:slow", {"seconds": 0}, PATIENCE_S)
+        blocks = await pool.call("box:blocks", {}, PATIENCE_S)
     assert _plain(structured) == ToolOutcome(status="ok", result={"text": "hi"})
     assert _plain(text) == ToolOutcome(status="ok", result="done")
     assert blocks.result == [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
@@ -61,9 +62,9 @@ async def test_results_become_values(reached: ServerConfig) -> None:
 
 async def test_failures_carry_the_message_of_the_tool(reached: ServerConfig) -> None:
     async with connected({"box": reached}) as pool:
-        failed = await pool.call("box:echo", {}, 5)
-        misspelt = await pool.call("box:ecko", {}, 5)
-        nonsense = await pool.call("box:lie", {}, 5)
+        failed = await pool.call("box:echo", {}, PATIENCE_S)
+        misspelt = await pool.call("box:ecko", {}, PATIENCE_S)
+        nonsense = await pool.call("box:lie", {}, PATIENCE_S)
     assert _plain(failed) == ToolOutcome(status="tool_error", message="text is missing")
     assert misspelt == ToolOutcome(status="tool_error", message="no tool ecko", code=-32601)
     assert nonsense.status == "unknown"
@@ -73,7 +74,7 @@ async def test_failures_carry_the_message_of_the_tool(reached: ServerConfig) -> 
 async def test_concurrent_calls_get_their_own_replies(reached: ServerConfig) -> None:
     async with connected({"box": reached}) as pool:
         texts = [f"text {number}" for number in range(100)]
-        calls = (pool.call("box:echo", {"text": text}, 20) for text in texts)
+        calls = (pool.call("box:echo", {"text": text}, PATIENCE_S) for text in texts)
         outcomes = await asyncio.gather(*calls)
     assert [outcome.result for outcome in outcomes] == [{"text": text} for text in texts]
 
@@ -84,7 +85,7 @@ async def test_a_slow_call_does_not_delay_the_others(
     async with connected({"box": reached}) as pool:
         slow = asyncio.create_task(pool.call("box:slow", {"seconds": 30}, 60))
         await eventually(lambda: "slow began" in harness.lines())
-        quick = await pool.call("box:echo", {"text": "hi"}, 5)
+        quick = await pool.call("box:echo", {"text": "hi"}, PATIENCE_S)
         assert quick.status == "ok"
         assert not slow.done()
         slow.cancel()
@@ -99,7 +100,7 @@ async def test_a_call_past_its_timeout_is_cancelled_in_the_server(
         assert outcome.status == "unknown"
         assert "box:slow did not answer within 0.5 s" in str(outcome.message)
         await eventually(lambda: harness.lines() == ["slow began", "slow cancelled"])
-        assert (await pool.call("box:echo", {"text": "hi"}, 5)).status == "ok"
+        assert (await pool.call("box:echo", {"text": "hi"}, PATIENCE_S)).status == "ok"
 
 
 async def test_a_callers_cancellation_reaches_the_tool(
@@ -122,7 +123,7 @@ async def test_calls_beyond_the_limit_wait_their_turn(harness: ServerHarness) ->
         assert second.status == "timeout"
         assert "nothing was called" in str(second.message)
         assert (await first).status == "unknown"
-        third = await pool.call("box:count", {"key": "b"}, 5)
+        third = await pool.call("box:count", {"key": "b"}, PATIENCE_S)
     assert third.status == "ok"
     assert harness.lines().count("b") == 1
 
@@ -131,11 +132,11 @@ async def test_the_listener_is_notified_of_a_changed_listing(reached: ServerConf
     listener = Listener()
     async with connected({"box": reached}, on_tools=listener) as pool:
         await eventually(lambda: len(listener.listings) == 1)
-        await pool.call("box:grow", {"name": "echo_0"}, 5)
+        await pool.call("box:grow", {"name": "echo_0"}, PATIENCE_S)
         name, tools = await eventually(lambda: listener.listings[1:] and listener.listings[-1])
         assert (name, "echo_0" in tools) == ("box", True)
         assert pool.status()["box"].tools == len(tools)
-        assert (await pool.call("box:echo_0", {"text": "hi"}, 5)).status == "ok"
+        assert (await pool.call("box:echo_0", {"text": "hi"}, PATIENCE_S)).status == "ok"
 
 
 async def test_a_failed_notification_of_a_listing_is_repeated(harness: ServerHarness) -> None:

@@ -1,11 +1,11 @@
 """Servers that leave calls unanswered, time limits of their calls, and the queue for them."""
 
 import asyncio
-import time
 
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S, SLOWNESS
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.mcp_client.server_pool import Limits
 from pml_gateway.domain.servers.circuit import CircuitRules
@@ -18,7 +18,7 @@ QUICK = Limits(
     retry_delays_s=(0.05,),
     stable_s=0.0,
     suspect_after=100,
-    circuit=CircuitRules(failures=2, cooldowns_s=(0.3, 600.0)),
+    circuit=CircuitRules(failures=2, cooldowns_s=(0.5 * SLOWNESS, 600.0)),
 )
 SLOW: JsonObject = {"seconds": 600}
 
@@ -30,15 +30,13 @@ async def test_a_circuit_opens_probes_and_closes(harness: ServerHarness) -> None
         status = pool.status()["box"]
         assert (status.state, status.circuit) == ("ready", "open")
         assert "left 2 calls in a row unanswered" in str(status.circuit_fault)
-        began = time.monotonic()
         refused = await pool.call("box:count", {"key": "refused"}, 60)
         assert isinstance(refused, NotSent)
         assert refused.status == "tool_error"
         assert "slow did not answer within 0.1 s" in str(refused.message)
         assert str(refused.message).endswith("Nothing was called")
-        assert time.monotonic() - began < 30
         await eventually(lambda: pool.status()["box"].circuit == "half_open")
-        assert (await pool.call("box:count", {"key": "probe"}, 20)).status == "ok"
+        assert (await pool.call("box:count", {"key": "probe"}, PATIENCE_S)).status == "ok"
         status = pool.status()["box"]
         assert (status.circuit, status.circuit_fault) == ("closed", None)
     assert [line for line in harness.lines() if not line.startswith("slow")] == ["probe"]
@@ -51,7 +49,7 @@ async def test_a_probe_without_an_answer_opens_the_circuit_again(harness: Server
         await eventually(lambda: pool.status()["box"].circuit == "half_open")
         probe = asyncio.create_task(pool.call("box:slow", SLOW, 2.0))
         await eventually(lambda: harness.lines().count("slow began") == 3)
-        beside = await pool.call("box:count", {"key": "beside"}, 20)
+        beside = await pool.call("box:count", {"key": "beside"}, PATIENCE_S)
         assert isinstance(beside, NotSent)
         assert "one call is being made to see whether it answers" in str(beside.message)
         assert (await probe).status == "unknown"
@@ -69,7 +67,7 @@ async def test_a_cancelled_probe_leaves_room_for_another(harness: ServerHarness)
         probe.cancel()
         await asyncio.gather(probe, return_exceptions=True)
         await eventually(lambda: pool.status()["box"].calls_under_way == 0)
-        assert (await pool.call("box:count", {"key": "next"}, 20)).status == "ok"
+        assert (await pool.call("box:count", {"key": "next"}, PATIENCE_S)).status == "ok"
 
 
 async def test_errors_of_tools_and_one_crash_under_many_calls_open_no_circuit(
@@ -77,19 +75,19 @@ async def test_errors_of_tools_and_one_crash_under_many_calls_open_no_circuit(
 ) -> None:
     async with connected({"box": harness.stdio()}, limits=QUICK) as pool:
         for _ in range(4):
-            assert (await pool.call("box:echo", {}, 20)).status == "tool_error"
+            assert (await pool.call("box:echo", {}, PATIENCE_S)).status == "tool_error"
         pending = [asyncio.create_task(pool.call("box:slow", SLOW, 60)) for _ in range(5)]
         await eventually(lambda: harness.lines().count("slow began") == 5)
-        assert (await pool.call("box:die", {}, 20)).status == "unknown"
+        assert (await pool.call("box:die", {}, PATIENCE_S)).status == "unknown"
         assert {one.status for one in await asyncio.gather(*pending)} == {"unknown"}
         assert pool.status()["box"].circuit == "closed"
-        assert (await pool.call("box:count", {"key": "after"}, 20)).status == "ok"
+        assert (await pool.call("box:count", {"key": "after"}, PATIENCE_S)).status == "ok"
 
 
 async def test_a_server_that_dies_at_every_call_is_left_alone(harness: ServerHarness) -> None:
     async with connected({"box": harness.stdio()}, limits=QUICK) as pool:
         for _ in range(2):
-            assert (await pool.call("box:die", {}, 20)).status == "unknown"
+            assert (await pool.call("box:die", {}, PATIENCE_S)).status == "unknown"
         assert pool.status()["box"].circuit == "open"
 
 

@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.http_server import serve_http
 from pml_gateway.adapters.mcp_client.http_client import MAX_RESULT_BYTES
 from pml_gateway.domain.servers.server_config import HttpServer, StdioServer
@@ -28,10 +29,10 @@ ENDLESS = "import os\nwhile True:\n    os.write(1, b'x' * 65536)"
 
 async def _overlong(harness: ServerHarness) -> None:
     async with connected({"box": harness.stdio()}) as pool:
-        outcome = await pool.call("box:huge", {"size": MAX_RESULT_BYTES, "stderr": 0}, 20)
+        outcome = await pool.call("box:huge", {"size": MAX_RESULT_BYTES, "stderr": 0}, PATIENCE_S)
         assert outcome.status == "unknown"
         assert str(outcome.message).startswith(f"{TOO_LONG}: the call was sent")
-        again = await pool.call("box:echo", {"text": "hi"}, 20)
+        again = await pool.call("box:echo", {"text": "hi"}, PATIENCE_S)
         assert again.status == "ok"
     assert harness.lines() == ["huge"]
 
@@ -49,7 +50,7 @@ def test_an_overlong_line_ends_the_connection_on_uvloop(harness: ServerHarness) 
 async def test_a_server_that_only_writes_never_connects_and_status_gives_the_reason() -> None:
     endless = StdioServer(command=sys.executable, args=("-c", ENDLESS))
     async with connected({"endless": endless}) as pool:
-        await eventually(lambda: TOO_LONG in str(pool.status()["endless"].error), within=30.0)
+        await eventually(lambda: TOO_LONG in str(pool.status()["endless"].error))
 
 
 async def test_an_overlong_line_of_stderr_is_cut_and_reported_once(
@@ -57,7 +58,7 @@ async def test_an_overlong_line_of_stderr_is_cut_and_reported_once(
 ) -> None:
     with caplog.at_level(logging.INFO):
         async with connected({"box": harness.stdio()}) as pool:
-            outcome = await pool.call("box:huge", {"size": 1, "stderr": 1_000_000}, 20)
+            outcome = await pool.call("box:huge", {"size": 1, "stderr": 1_000_000}, PATIENCE_S)
             assert outcome.status == "ok"
     told = [record.getMessage() for record in caplog.records if "yyyy" in record.getMessage()]
     assert told == [f"box: {'y' * 2000} (cut)"]
@@ -82,4 +83,4 @@ async def _endless_site() -> AsyncGenerator[HttpServer]:
 async def test_an_endless_body_is_read_up_to_the_limit_of_a_line() -> None:
     async with _endless_site() as server, connected({"web": server}) as pool:
         wanted = f"its answer is longer than {MAX_RESULT_BYTES} bytes"
-        await eventually(lambda: wanted in str(pool.status()["web"].error), within=30.0)
+        await eventually(lambda: wanted in str(pool.status()["web"].error))

@@ -6,6 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.tool import ToolAnnotations
 from services.gateway.tests.integration.mcp.harness import ServerHarness, connected
 
@@ -28,7 +29,7 @@ async def test_tools_left_out_of_a_listing_are_reported_and_stay_so(
         before = {tool.name: tool for tool in pool.list_tools()["box"]}
         assert before["changing"].meta == {"version": 1}
         assert "lie" not in before
-        assert (await pool.call("box:grow", {"name": "again"}, 20)).status == "ok"
+        assert (await pool.call("box:grow", {"name": "again"}, PATIENCE_S)).status == "ok"
         await eventually(lambda: len(pool.list_tools()["box"]) == len(before) + 1)
         after = {tool.name: tool for tool in pool.list_tools()["box"]}
         assert after["changing"].definition_hash == before["changing"].definition_hash
@@ -67,7 +68,7 @@ async def test_a_malformed_tool_is_set_aside_alone_and_status_tells_why(
     async with connected({"odd": odd}) as pool:
         status = pool.status()["odd"]
         names = [tool.name for tool in pool.list_tools()["odd"]]
-        outcome = await pool.call("odd:good", {}, 10)
+        outcome = await pool.call("odd:good", {}, PATIENCE_S)
     assert status.state == "ready"
     modern = version == "2026-07-28"
     assert names == (["array", "fine", "good"] if modern else ["fine", "good", "header"])

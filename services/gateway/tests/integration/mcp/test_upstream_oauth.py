@@ -13,6 +13,7 @@ from mcp.shared.auth import OAuthClientInformationFull
 from pydantic import AnyUrl
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.login_files import LoginFiles
 from pml_gateway.entrypoints.commands.login import LoginFailed, login
@@ -69,10 +70,10 @@ async def test_a_login_is_made_once_and_renewed_from_then_on(tmp_path: Path) -> 
         file = tmp_path / "logins" / "box.json"
         assert os.stat(file).st_mode & 0o777 == 0o600  # noqa: PTH116 - only its mode
         async with connected({"box": one.server}, logins=logins) as pool:
-            assert (await pool.call("box:greet", {"name": "a"}, 10.0)).status == "ok"
+            assert (await pool.call("box:greet", {"name": "a"}, PATIENCE_S)).status == "ok"
             assert one.provider.renewals == 0
             one.provider.access.clear()
-            several = [pool.call("box:greet", {"name": "a"}, 10.0) for _ in range(5)]
+            several = [pool.call("box:greet", {"name": "a"}, PATIENCE_S) for _ in range(5)]
             assert {(each.status) for each in await asyncio.gather(*several)} == {"ok"}
             assert one.provider.renewals == 1
 
@@ -80,7 +81,7 @@ async def test_a_login_is_made_once_and_renewed_from_then_on(tmp_path: Path) -> 
         kept = await logins.find("box")
         assert kept is not None
         async with connected({"box": one.server}, logins=logins) as pool:
-            assert (await pool.call("box:greet", {"name": "a"}, 10.0)).status == "ok"
+            assert (await pool.call("box:greet", {"name": "a"}, PATIENCE_S)).status == "ok"
             assert one.provider.renewals == 2
         assert await logins.find("box") != kept
 
@@ -94,13 +95,13 @@ async def test_a_server_that_wants_a_login_is_left_alone_until_there_is_one(
             status = pool.status()["box"]
             assert (status.state, status.error, status.needs_login) == ("failed", WANTED, True)
             asked = one.requests
-            refused = await pool.call("box:greet", {"name": "a"}, 30.0)
+            refused = await pool.call("box:greet", {"name": "a"}, PATIENCE_S)
             assert WANTED in str(refused.message)
             await asyncio.gather(*(pool.reach("box", 0.2) for _ in range(3)))
             assert one.requests == asked
 
             await _log_in(one, tmp_path, Browser())
-            await eventually(lambda: pool.status()["box"].state == "ready", within=20.0)
+            await eventually(lambda: pool.status()["box"].state == "ready")
             assert not pool.status()["box"].needs_login
 
             one.away = True
@@ -109,12 +110,12 @@ async def test_a_server_that_wants_a_login_is_left_alone_until_there_is_one(
             assert outage.status != "ok"
             assert not pool.status()["box"].needs_login
             one.away = False
-            again = await pool.call("box:greet", {"name": "a"}, 20.0)
+            again = await pool.call("box:greet", {"name": "a"}, PATIENCE_S)
             assert again.status == "ok"
 
             one.provider.access.clear()
             one.provider.renewable.clear()
-            gone = await pool.call("box:greet", {"name": "a"}, 20.0)
+            gone = await pool.call("box:greet", {"name": "a"}, PATIENCE_S)
             assert WANTED in str(gone.message)
 
 
@@ -163,7 +164,7 @@ async def test_a_configured_client_is_used_as_it_is(tmp_path: Path) -> None:
         assert list(one.provider.clients) == ["known"]
         one.provider.access.clear()
         async with connected({"box": one.server}, logins=logins) as pool:
-            assert (await pool.call("box:greet", {"name": "a"}, 10.0)).status == "ok"
+            assert (await pool.call("box:greet", {"name": "a"}, PATIENCE_S)).status == "ok"
         with (
             socket.create_server(("127.0.0.1", port)),
             pytest.raises(LoginFailed, match=f"port {port} for the browser's return is taken"),

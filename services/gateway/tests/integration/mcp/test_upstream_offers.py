@@ -3,6 +3,7 @@
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.mcp_client.server_pool import ServerPool
 from pml_gateway.domain.servers.offers import Offers
@@ -39,7 +40,7 @@ async def test_what_a_server_offers_is_listed_read_and_kept_current(reached: Ser
             await pool.ask("notes", "resources/read", {"uri": "note:///lost"}, {}, 5.0)
         assert (refused.value.code, refused.value.data) == (-32602, {"uri": "note:///lost"})
 
-        await pool.call("notes:write", {"name": "third"}, 5.0)
+        await pool.call("notes:write", {"name": "third"}, PATIENCE_S)
         offered = await eventually(lambda: _with_third(pool))
         assert [each["name"] for each in offered.prompts] == ["greet", "third"]
 
@@ -53,7 +54,7 @@ async def test_a_link_in_a_result_is_one_that_our_clients_can_read(harness: Serv
     servers = {"a": harness.stdio(), "b": harness.stdio("--legacy")}
 
     async def linked(pool: ServerPool, uri: str) -> object:
-        outcome = await pool.call("a:link", {"uri": uri}, 5.0)
+        outcome = await pool.call("a:link", {"uri": uri}, PATIENCE_S)
         assert isinstance(outcome, Answered)
         assert isinstance(outcome.result, list)
         return outcome.result

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_gateway.adapters.mcp_client.server_pool import Limits
 from pml_gateway.domain.servers.server_config import ServerConfig, StdioServer
 from services.gateway.tests.integration.mcp.harness import connected
@@ -45,9 +46,9 @@ async def test_the_filesystem_server_lists_reads_creates_and_writes(folder: Path
     async with connected(_servers(folder), Limits(), environment=os.environ) as pool:
         tools = {tool.name: tool for tool in pool.list_tools()["fs"]}
         listed = await pool.call("fs:list_directory", {"path": str(folder)}, 20)
-        read = await pool.call("fs:read_text_file", {"path": f"{folder}/a.txt"}, 20)
-        absent = await pool.call("fs:read_text_file", {"path": f"{folder}/b.txt"}, 20)
-        made = await pool.call("fs:create_directory", {"path": f"{folder}/sub"}, 20)
+        read = await pool.call("fs:read_text_file", {"path": f"{folder}/a.txt"}, PATIENCE_S)
+        absent = await pool.call("fs:read_text_file", {"path": f"{folder}/b.txt"}, PATIENCE_S)
+        made = await pool.call("fs:create_directory", {"path": f"{folder}/sub"}, PATIENCE_S)
         written = await pool.call(
             "fs:write_file", {"path": f"{folder}/sub/b.txt", "content": "beta"}, 20
         )
@@ -68,7 +69,7 @@ async def test_the_git_server_tells_log_and_status(folder: Path) -> None:
         tools = {tool.name: tool for tool in pool.list_tools()["git"]}
         log = await pool.call("git:git_log", {"repo_path": str(folder)}, 20)
         status = await pool.call("git:git_status", {"repo_path": str(folder)}, 20)
-        outside = await pool.call("git:git_status", {"repo_path": "/"}, 20)
+        outside = await pool.call("git:git_status", {"repo_path": "/"}, PATIENCE_S)
     assert isinstance(log.result, str)
     assert "Message: First" in log.result
     assert isinstance(status.result, str)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.mcp_client.server_pool import ServerPool
 from pml_gateway.domain.tool_calls.tool_result import Answered
@@ -82,8 +83,7 @@ async def test_a_server_with_a_handshake_reaches_the_client_of_the_only_call(
         assert "elicitation/create: the user is away" in str(away.message)
 
         slow = asyncio.create_task(pool.call("box:slow", {"seconds": 30}, 60))
-        while not harness.lines():  # noqa: ASYNC110 - the server's log has no event
-            await asyncio.sleep(0.01)
+        await eventually(harness.lines)
         doubtful = await _call(pool, "box:ask", side)
         assert "which the caller cannot give here" in str(doubtful.message)
         slow.cancel()

@@ -3,6 +3,7 @@
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from services.gateway.tests.integration.mcp.harness import ServerHarness, connected
 
 pytestmark = pytest.mark.integration
@@ -17,9 +18,9 @@ async def test_a_server_with_sse_is_called_by_name_or_when_it_refuses_streamable
         async with connected({"box": configured}) as pool:
             status = pool.status()["box"]
             assert (status.state, status.error, status.transport) == ("ready", None, "sse")
-            result = await pool.call("box:echo", {"text": "a"}, 10.0)
+            result = await pool.call("box:echo", {"text": "a"}, PATIENCE_S)
             assert (result.status, result.result) == ("ok", {"text": "a"})
-            assert (await pool.call("box:grow", {"name": "more"}, 10.0)).status == "ok"
+            assert (await pool.call("box:grow", {"name": "more"}, PATIENCE_S)).status == "ok"
             await eventually(lambda: "more" in [t.name for t in pool.list_tools()["box"]])
             process.kill()
             await eventually(lambda: pool.status()["box"].state != "ready")
@@ -33,7 +34,7 @@ async def test_a_call_is_unknown_whose_server_with_sse_dies(harness: ServerHarne
         harness.http("--sse", "--legacy") as (server, _),
         connected({"box": server}) as pool,
     ):
-        assert (await pool.call("box:die", {}, 10.0)).status == "unknown"
+        assert (await pool.call("box:die", {}, PATIENCE_S)).status == "unknown"
         assert harness.lines() == ["died"]
 
 

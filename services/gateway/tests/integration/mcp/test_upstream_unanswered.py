@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.http_server import serve_http
 from pml_gateway.domain.servers.server_config import HttpServer
 from pml_local.ports import free_port
@@ -68,7 +69,7 @@ async def test_a_call_without_a_valid_response_has_an_unknown_outcome(
         answering(harness, ANSWERS[answer]) as server,
         connected({"web": server}) as pool,
     ):
-        outcome = await pool.call("web:count", {"key": "once"}, 20)
+        outcome = await pool.call("web:count", {"key": "once"}, PATIENCE_S)
     assert outcome.status == "unknown"
     assert "the call was sent, and it is unknown whether it took effect" in str(outcome.message)
     assert harness.lines() == ["took effect"]
@@ -82,7 +83,7 @@ async def test_a_repeatable_call_without_a_valid_response_is_a_tool_error(
         answering(harness, ANSWERS[answer]) as server,
         connected({"web": server}) as pool,
     ):
-        outcome = await pool.call("web:echo", {"text": "hi"}, 20)
+        outcome = await pool.call("web:echo", {"text": "hi"}, PATIENCE_S)
     assert outcome.status == "tool_error"
 
 
@@ -94,7 +95,7 @@ async def test_a_call_that_a_server_rejects_is_a_tool_error(
         answering(harness, Response("no", status_code=status)) as server,
         connected({"web": server}) as pool,
     ):
-        outcome = await pool.call("web:count", {"key": "once"}, 20)
+        outcome = await pool.call("web:count", {"key": "once"}, PATIENCE_S)
     assert outcome.status == "tool_error"
 
 
@@ -125,7 +126,7 @@ async def test_a_line_that_cannot_be_read_fails_its_call_at_once(
     server = harness.raw(TOOLS, {"odd": [UNREADABLE[line]], "fine": [FINE]}, version)
     async with connected({"raw": server}) as pool:
         outcome = await pool.call("raw:odd", {}, 600)
-        again = await pool.call("raw:fine", {}, 20)
+        again = await pool.call("raw:fine", {}, PATIENCE_S)
     assert outcome.status == "unknown"
     message = str(outcome.message)
     assert message.startswith("its answer is no JSON-RPC message: ")
@@ -139,7 +140,7 @@ async def test_lines_that_answer_no_call_are_skipped_and_logged(
     noise = ["Server is up", '{"id": 77, "result": 5}', '["id", $ID]', "", '{"level": "\\ud800"}']
     server = harness.raw(TOOLS, {"chatty": [*noise, *["more"] * 20, FINE]})
     async with connected({"raw": server}) as pool:
-        outcome = await pool.call("raw:chatty", {}, 20)
+        outcome = await pool.call("raw:chatty", {}, PATIENCE_S)
     assert outcome.result == "fine"
     skipped = [told for told in caplog.messages if told.startswith("raw: skipped a line")]
     assert skipped[0] == "raw: skipped a line that is no message: 'Server is up'"

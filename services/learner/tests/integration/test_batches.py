@@ -10,6 +10,7 @@ import pytest
 from typing_extensions import override
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from libs.pml_local.tests.support.tcp_proxy import tcp_proxy
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.identity import all_services_identity
@@ -119,7 +120,7 @@ async def test_a_learner_that_dies_before_it_acknowledges_a_batch_has_no_effect_
     assert isinstance(dying, DyingBus)
     dying.last_words = last_words
     async with learner(dying, postgres_dsn):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await dying.died.wait()
     async with learner(await connect(nats_url, ImpatientBus), postgres_dsn):
 

@@ -54,7 +54,7 @@ async def test_programs_that_ran_are_suggested_named_and_made_one(
             found = await gateway.request(catalog.CURATE, Curate.model_validate(ASKING))
             return found if len(found.suggestions) == 2 and found.merges else None
 
-        found = await eventually(suggested, within=60.0)
+        found = await eventually(suggested)
         assert found is not None
         names = {each.capability_id: each.name for each in found.suggestions}
         assert names[diff.capability.capability_id] == "git:show_changes"

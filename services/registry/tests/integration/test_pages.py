@@ -54,7 +54,7 @@ async def test_a_concurrent_listing_is_both_on_the_page_and_counted_or_neither(
 
     query = ListCapabilities(scope=SCOPE, limit=50)
     paging = asyncio.create_task(postgres_stores(pools).capabilities.page(query))
-    await eventually(lambda: holder.fetchval(WAITING), within=60.0)
+    await eventually(lambda: holder.fetchval(WAITING))
     async with pools.across() as session:
         listed = "UPDATE workflow_pattern SET listed = true WHERE code_hash = $1"
         await session.execute(listed, OTHER_HASH)

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TypeVar
 from uuid import uuid4
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.dns import (
@@ -111,7 +112,7 @@ async def _changes(known: StoreDriver, writer: int, turn: int) -> int:
 
 async def _answered(request: Callable[[], Awaitable[T]]) -> T:
     """Repeat a request, a change under its id, while the store does not answer it in time."""
-    async with asyncio.timeout(240):
+    async with asyncio.timeout(4 * PATIENCE_S):
         while True:
             try:
                 return await request()

@@ -132,14 +132,14 @@ async def test_outputs_that_the_gateway_observed_are_listed_with_their_tool(
         postgres_dsn,
     ):
         await other_services.publish(listed(read))
-        await eventually(lambda: _tools(other_services), within=60)
+        await eventually(lambda: _tools(other_services))
         observed = OutputsObserved(scope=SCOPE, event_id=uuid4(), server="fs", outputs=(output,))
         await other_services.publish(observed)
 
         async def learned() -> bool:
             return (await _tools(other_services))[0].learned_output == schema
 
-        await eventually(learned, within=60)
+        await eventually(learned)
 
 
 async def test_a_capability_is_created_learned_listed_and_found(
@@ -167,7 +167,7 @@ async def test_a_capability_is_created_learned_listed_and_found(
             said = await _published(other_services, entity, CapabilityChanged)
             return said if len(said) == 3 else []
 
-        said = await eventually(published, within=60.0)
+        said = await eventually(published)
         # It is first listed by its name or by its first success, whichever comes first.
         assert {message.change for message in said} in (
             {"created", "learned", "named"},
@@ -211,7 +211,7 @@ async def test_the_tool_that_reads_files_is_found_by_differently_worded_intents(
         async def all_listed() -> bool:
             return len(await _tools(other_services)) == len(FILES) + len(OTHERS)
 
-        await eventually(all_listed, within=60.0)
+        await eventually(all_listed)
         hits = (await _discover(other_services, intent)).hits
         assert "fs:read_text_file" in [hit.id for hit in hits]
 
@@ -243,7 +243,7 @@ async def test_messages_lost_in_a_crash_are_published_once_and_nothing_is_duplic
             catalogues = await _published(other_services, "fs", CatalogChanged)
             return len(changes) == 2 and len(catalogues) == 1
 
-        await eventually(published, within=60.0)
+        await eventually(published)
         record = await _resolve(other_services, str(analysis.capability.capability_id))
         assert (record.usage.count, len(await _tools(other_services))) == (1, 1)
         assert await other_services.dead_letters() == []
@@ -277,7 +277,7 @@ async def test_concurrent_replicas_agree(
             learned = all(record.usage.count == 2 for record in page.capabilities)
             return page.capabilities if page.total == len(hashes) and learned else ()
 
-        records = await eventually(all_listed, within=60.0)
+        records = await eventually(all_listed)
         assert len({record.name for record in records}) == len(hashes)
         (named,) = (record for record in records if record.named)
         assert (named.name, named.capability_id) == ("fs:ensure", winner.capability.capability_id)

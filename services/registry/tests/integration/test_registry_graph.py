@@ -107,7 +107,7 @@ async def test_a_graph_grows_with_events_and_queries(
             kinds = sorted(edge.type for edge in shown[-1].edges)
             return kinds == ["alternative", "contains", "contains", "provides"]
 
-        await eventually(types, within=60.0)
+        await eventually(types)
         nodes = {node.name for node in shown[-1].nodes}
         assert nodes == {"web:rest", "web:soap", "fs:read", "json:parse"}
         listing = ListDependencies(scope=SCOPE, reference="web:rest", direction="out")
@@ -166,4 +166,4 @@ async def test_replicas_drop_a_graph_that_another_changed(
                 seen = [len((await _hypergraph(gateway)).edges) for _ in range(8)]
                 return set(seen) == {edges}
 
-            await eventually(all_know, within=10.0)
+            await eventually(all_know)

@@ -9,6 +9,7 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client.http.exceptions import ResponseHandlingException
 from typing_extensions import override
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.registry import Discover, DiscoveryPage
 from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.postgres_index_work import PostgresIndexWork
@@ -108,6 +109,8 @@ async def qdrant_search(
     index, work = QdrantIndex(client, timeout_s=20.0), PostgresIndexWork(pools.batch)
     embedding = EmbeddingUpkeep(models, lambda _: embedder, wanted, index)
     indexes = index, index
-    search = await external_search(work, embedding, models, serving, indexes, {}, timeout_s=20.0)
+    search = await external_search(
+        work, embedding, models, serving, indexes, {}, timeout_s=PATIENCE_S
+    )
     upkeep = IndexUpkeep(work, index, batch)
     return QdrantSearch(postgres_stores(pools), search, serving, work, index, upkeep)

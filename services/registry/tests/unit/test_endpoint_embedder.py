@@ -102,7 +102,8 @@ async def test_nobody_waits_for_an_endpoint_that_does_not_answer() -> None:
         return "200 OK", b""
 
     async with embeddings(answer) as seen:
-        async with aclosing(client(seen, timeout_s=0.05, retries=0)) as embedder:
+        hasty = client(seen, timeout_s=0.05, retries=0)  # waits: it is over
+        async with aclosing(hasty) as embedder:
             with pytest.raises(EmbedderUnavailable, match=r"no answer within 0\.05 s"):
                 await embedder.embed(["a"])
         released.set()

@@ -155,6 +155,7 @@ rules: setup ## house rules without types
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) python tools/lint/docstrings.py
+	$(RUN) python tools/lint/waits.py
 	$(RUN) lint-imports --no-cache
 	$(RUN) python tools/lint/file_length.py
 	$(RUN) python tools/lint/schemas.py check

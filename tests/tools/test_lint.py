@@ -17,6 +17,7 @@ def _tool(name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look it up
     spec.loader.exec_module(module)
     return module
 
@@ -24,6 +25,7 @@ def _tool(name: str) -> ModuleType:
 schemas = _tool("schemas")
 file_length = _tool("file_length")
 docstrings = _tool("docstrings")
+waits = _tool("waits")
 
 ID: dict[str, object] = {"type": "string"}
 KIND: dict[str, object] = {"enum": ["a", "b"]}
@@ -133,3 +135,97 @@ def test_docstrings_open_with_a_noun_or_a_verb(
     source = tmp_path / "module.py"
     source.write_text(place.format(text), encoding="utf-8")
     assert bool(docstrings.complaints(source)) == refused
+
+
+REASON = "  # waits: this is the limit"
+ELAPSED = "compares elapsed time: assert the fact that it stands for"
+SLEEPS = "sleeps: wait for the fact with `eventually`"
+LITERAL = "waits for a literal time: PATIENCE_S bounds every wait"
+
+
+def _waits(code: str, name: str = "tests/test_it.py") -> list[str]:
+    return [told for _, told in waits.found(code, name)]
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("import time\nbegan = time.monotonic()\nassert time.monotonic() - began < 5", ELAPSED),
+        ("from time import perf_counter as now\nassert now() - 1 < 5", ELAPSED),
+        (
+            "from time import monotonic\ndef f():\n    a = monotonic()\n"
+            "    took = monotonic() - a\n    assert 0 < took < 2, took",
+            ELAPSED,
+        ),
+        (
+            "async def f():\n    clock = asyncio.get_running_loop().time\n    spans = []\n"
+            "    a = clock()\n    spans.append(clock() - a)\n    assert sorted(spans)[4] < 0.03",
+            ELAPSED,
+        ),
+        (
+            "from time import monotonic\ndef f():\n    a = monotonic()\n"
+            "    assert monotonic() < a + 5",
+            ELAPSED,
+        ),
+        (
+            "from time import monotonic\nasync def f():\n    a = monotonic()\n"
+            "    await eventually(lambda: monotonic() - a > 3)",
+            ELAPSED,
+        ),
+        ("import time\ntime.sleep(1)", SLEEPS),
+        ("from asyncio import sleep\nasync def f():\n    await sleep(PAUSE)", SLEEPS),
+        ("async def f():\n    async with asyncio.timeout(5): ...", LITERAL),
+        (
+            "LIMIT_S = 60.0\nasync def f():\n    async with asyncio.timeout(3 * LIMIT_S): ...",
+            LITERAL,
+        ),
+        ("async def f():\n    await asyncio.wait_for(g(), 5)", LITERAL),
+        ("async def f():\n    await asyncio.wait_for(g(), timeout=5)", LITERAL),
+        ("async def f():\n    await eventually(g, within=60.0)", LITERAL),
+        ("subprocess.run(['true'], timeout=60)", LITERAL),
+        (
+            "async def f():\n    await finish(make_command('x', timeout_s=0.3))",
+            "a limit of 0.3 s: a slow machine meets it, too",
+        ),
+        (
+            "def f(http):\n    http.post('/x', json={'code': 'y', 'timeout': 2})",
+            "a limit of 2 s: a slow machine meets it, too",
+        ),
+    ],
+)
+def test_a_test_that_depends_on_the_machines_speed_is_refused(code: str, complaint: str) -> None:
+    assert _waits(code) == [complaint]
+    *before, last = code.split("\n")
+    assert _waits("\n".join([*before, last + REASON])) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "async def f():\n    await asyncio.sleep(0)",
+        "async def f():\n    async with asyncio.timeout(PATIENCE_S): ...",
+        "async def f():\n    await asyncio.wait({g}, timeout=0)",
+        "async def f():\n    await execute('x', timeout=60)",
+        "from time import time\ndef f():\n    a = time()\n    assert a < end < time()",
+        "from time import time\ndef f():\n    assert expires_at > time() + 3000",
+        "def f(clock):\n    a = clock()\n    assert clock() - a == 5",
+        "async def f():\n    return replace(known, timeout_s=1), ExecuteRequest(timeout=3)",
+    ],
+)
+def test_data_order_and_injected_clocks_are_no_waits(code: str) -> None:
+    assert _waits(code) == []
+
+
+def test_a_reason_for_waiting_is_needed_and_says_something() -> None:
+    assert _waits("x = 1" + REASON) == ["a reason for waiting that nothing needs"]
+    assert _waits("import time\ntime.sleep(1)  # waits:") == [SLEEPS]
+
+
+def test_programs_of_tests_may_wait_on_purpose_but_tests_may_not() -> None:
+    code = "# waits on purpose: slow tools are its subject\nimport time\ntime.sleep(9)"
+    assert _waits(code, "tests/slow_server.py") == []
+    assert _waits(code) == ["a test does not wait on purpose: give reasons at single lines"]
+
+
+def test_the_tests_themselves_wait_for_facts() -> None:
+    assert waits.main(["tests/tools"]) == 0

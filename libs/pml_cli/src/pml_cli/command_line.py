@@ -7,7 +7,7 @@ may come in any order, and all after `--` is positional.
 import os
 import sys
 from argparse import REMAINDER, ArgumentError, ArgumentParser, ArgumentTypeError, HelpFormatter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
@@ -186,6 +186,7 @@ def _values(
 ) -> dict[str, Any] | None:
     """The values of a command's arguments; None where help is asked for."""
     options = [one for one in arguments if one.is_option]
+    words = list(_joined(words, options))
     end = words.index("--") if "--" in words else len(words)
     given, left = _read(_options_parser(options, usage), options, words[:end])
     if given.pop("help"):
@@ -198,6 +199,17 @@ def _values(
             raise UsageError(f"Missing option '{one.shown}'.", usage)
     positionals = [one for one in arguments if not one.is_option]
     return {**given, **_positionals(positionals, [*left, *words[end + 1 :]], usage)}
+
+
+def _joined(words: Sequence[str], options: Sequence[Argument]) -> Iterator[str]:
+    """The words, with an option and its value in one: a value may begin with a dash."""
+    valued = {one.flags[0] for one in options if one.settings.get("action") in (None, "append")}
+    left = iter(words)
+    for word in left:
+        value = next(left, None) if word in valued else None
+        yield word if value is None else f"{word}={value}"
+        if word == "--":
+            yield from left
 
 
 def _positionals(arguments: Sequence[Argument], words: list[str], usage: str) -> dict[str, Any]:

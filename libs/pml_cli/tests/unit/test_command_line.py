@@ -118,6 +118,12 @@ def test_options_are_repeated_denied_and_empty() -> None:
     assert reading("one", "--needed", "x", "--at-least", "0.5")["at_least"] == 0.5
 
 
+@pytest.mark.parametrize("value", ["-", "-x", "--json", "a=b", "- do it"])
+def test_the_value_of_an_option_may_look_like_anything(value: str) -> None:
+    read = reading("one", "--needed", value)
+    assert (read["needed"], read["as_json"]) == (value, False)
+
+
 def test_a_variable_stands_for_an_option_that_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIMIT_OF_TESTS", "7")
     assert reading("one", "--needed", "x")["limit"] == 7

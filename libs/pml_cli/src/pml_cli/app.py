@@ -196,17 +196,17 @@ def cancel(workflow: str, reason: str | None, url: str | None, as_json: bool) ->
 )
 def discover(intent: str, kind: str, limit: int, url: str | None, as_json: bool) -> None:
     """Find tools and capabilities by intent."""
-    from pml_cli.commands import reading
+    from pml_cli.commands import finding
 
-    reading.discover(*session(url, as_json=as_json), intent, kind, limit)
+    finding.discover(*session(url, as_json=as_json), intent, kind, limit)
 
 
 @PML.command(URL, AS_JSON)
 def tools(url: str | None, as_json: bool) -> None:
     """List the tools of the connected MCP servers."""
-    from pml_cli.commands import reading
+    from pml_cli.commands import finding
 
-    reading.tools(*session(url, as_json=as_json))
+    finding.tools(*session(url, as_json=as_json))
 
 
 @PML.command(option("--catalog", "Offline: a tool catalog from `pml tools --json`."), URL, AS_JSON)

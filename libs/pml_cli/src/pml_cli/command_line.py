@@ -7,10 +7,10 @@ may come in any order, and all after `--` is positional.
 import os
 import sys
 from argparse import REMAINDER, ArgumentError, ArgumentParser, ArgumentTypeError, HelpFormatter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from pml_cli.errors import USAGE, CommandError
 
@@ -111,7 +111,7 @@ def run(group: Group, words: Sequence[str], name: str) -> int:
         return _help(group, name) or USAGE
     entry = group.entries.get(rest[0])
     if entry is None:
-        guess = _guesses(rest[0], group.entries, " Did you mean {}?")
+        guess = _guesses(rest[0], group.entries)
         raise UsageError(f"No such command '{rest[0]}'.{guess}", usage)
     name = f"{name} {rest[0]}"
     if isinstance(entry, GroupAt):
@@ -133,21 +133,13 @@ def usage_of(name: str, entry: Command | Group) -> str:
     return " ".join(words)
 
 
-class _OptionsParser(ArgumentParser):
-    """Reads options; what it does not know is left."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise UsageError."""
-        raise UsageError(message, self.usage or "")
-
-
 _UNSEEN = partial(HelpFormatter, width=80)
 """Argparse makes a formatter for each argument; with a width it asks no terminal for its size, for
 which it imports shutil."""
 
 
 def _options_parser(options: Sequence[Argument], usage: str) -> ArgumentParser:
-    parser = _OptionsParser(
+    parser = ArgumentParser(
         usage=usage,
         add_help=False,
         allow_abbrev=False,
@@ -238,14 +230,14 @@ def _name(option: Argument) -> str:
 def _no_such_option(word: str, options: Sequence[Argument], usage: str) -> UsageError:
     flag = word.partition("=")[0]
     known = [flag for one in options for flag in one.flags]
-    return UsageError(f"No such option: {flag}{_guesses(flag, known, ' Did you mean {}?')}", usage)
+    return UsageError(f"No such option: {flag}{_guesses(flag, known)}", usage)
 
 
-def _guesses(word: str, known: Sequence[str] | Mapping[str, object], said: str) -> str:
+def _guesses(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known))
-    return said.format(" or ".join(f"'{one}'" for one in near)) if near else ""
+    near = " or ".join(f"'{one}'" for one in get_close_matches(word, list(known)))
+    return f" Did you mean {near}?" if near else ""
 
 
 def _help(entry: Command | Group, name: str) -> int:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -52,6 +52,11 @@ class Output:
     def note(self, text: str) -> None:
         """Print a remark of plain text to stderr."""
         write_line(sys.stderr, f"[dim]{escape(text)}[/]")
+
+    def remarks(self, texts: Iterable[str]) -> None:
+        """Print remarks that JSON has in its document."""
+        for text in () if self.as_json else texts:
+            self.note(text)
 
     @contextmanager
     def busy(self, text: str) -> Generator[None]:

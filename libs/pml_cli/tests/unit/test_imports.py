@@ -69,3 +69,8 @@ def test_a_command_that_prints_lines_imports_no_layout_and_no_models(
 ) -> None:
     gateway.answers[route] = (200, answer)
     assert not imported(*words) & (HEAVY)
+
+
+def test_a_table_needs_no_models_and_no_other_client(gateway: Gateway) -> None:
+    gateway.answers["GET /api/tools"] = (200, {"tools": []})
+    assert not imported("tools") & {"httpx2", "psutil", "pydantic"}

@@ -1,6 +1,6 @@
 """Commands on the records of capabilities."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pml_cli.client import Client
 from pml_cli.markup import escape
@@ -22,7 +22,7 @@ def lookup(client: Client, out: Output, name: str, *, short: bool) -> None:
     found = ResolvedName.model_validate(answer)
     line = f"{escape(found.fqdn)}@{found.version}"
     out.show(answer, line if short else resolved_table(found))
-    _remark(out, found.notices)
+    out.remarks(found.notices)
 
 
 def whois(client: Client, out: Output, name: str) -> None:
@@ -30,7 +30,7 @@ def whois(client: Client, out: Output, name: str) -> None:
     answer = client.get("/api/dns/whois", name=name)
     found = Whois.model_validate(answer)
     out.show(answer, *record_lines(found), "", versions_table(found))
-    _remark(out, found.notices)
+    out.remarks(found.notices)
 
 
 def query(client: Client, out: Output, filters: Mapping[str, object]) -> None:
@@ -40,7 +40,7 @@ def query(client: Client, out: Output, filters: Mapping[str, object]) -> None:
     shown = records_table(page) if page.records else "[dim]no records[/]"
     out.show(answer, shown)
     if len(page.records) < page.total:
-        _remark(out, [f"{len(page.records)} of {page.total} records"])
+        out.remarks([f"{len(page.records)} of {page.total} records"])
     _hint(out, page.next_cursor)
 
 
@@ -51,7 +51,7 @@ def history(client: Client, out: Output, name: str, limit: int, cursor: str | No
     title = f"[bold]{escape(found.name)}[/]  [dim]{escape(found.fqdn)}[/]"
     lines = [line for entry in found.entries for line in ("", *entry_lines(entry))]
     out.show(answer, title, *(lines or ["[dim]no changes[/]"]))
-    _remark(out, found.notices)
+    out.remarks(found.notices)
     _hint(out, found.next_cursor)
 
 
@@ -60,16 +60,9 @@ def change(client: Client, out: Output, kind: str, body: Mapping[str, object]) -
     answer = client.post(f"/api/dns/{kind}", body)
     changed = ChangedRecord.model_validate(answer)
     out.show(answer, change_line(kind, body, changed))
-    _remark(out, changed.notices)
+    out.remarks(changed.notices)
 
 
 def _hint(out: Output, cursor: str | None) -> None:
     if cursor is not None:
-        _remark(out, [f"next page: the same command with --cursor {cursor}"])
-
-
-def _remark(out: Output, remarks: Sequence[str]) -> None:
-    """Print remarks for people; they are in the JSON already."""
-    if not out.as_json:
-        for remark in remarks:
-            out.note(remark)
+        out.remarks([f"next page: the same command with --cursor {cursor}"])

@@ -64,8 +64,7 @@ def show_answer(out: Output, answer: Json) -> int:
     for found in cast(list[Json], answer.get("warnings") or []):
         readable += _diagnostic(found)
     out.show(answer, *readable)
-    for notice in [] if out.as_json else cast(list[str], answer.get("notices") or []):
-        out.note(notice)
+    out.remarks(cast(list[str], answer.get("notices") or []))
     return EXIT_CODES[status]
 
 

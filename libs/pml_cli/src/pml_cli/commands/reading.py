@@ -4,7 +4,7 @@ from typing import cast
 
 from pydantic import TypeAdapter
 from rich.console import Group, RenderableType
-from rich.table import Column, Table
+from rich.table import Table
 
 from pml_cli.client import Client, Json
 from pml_cli.commands.execution import workflow_id
@@ -19,53 +19,15 @@ from pml_cli.render.learning import learned_paths
 from pml_cli.render.sources import source_text
 from pml_cli.render.structure import structure_tree
 from pml_cli.render.trace import trace_tree
-from pml_cli.render.use import health_text, others_text, rate_text, use_text
+from pml_cli.render.use import health_of, others_text, rate_text, use_text
 from pml_cli.render.values import short
 from pml_cli.render.versions import version_line
-from pml_common.contracts.capability import Health, Learning, Usage
+from pml_common.contracts.capability import Learning, Usage
 from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.source import CapabilitySource
 from pml_common.contracts.structure import StaticStructure
 
 _SOURCE: TypeAdapter[CapabilitySource] = TypeAdapter(CapabilitySource)
-
-
-def discover(client: Client, out: Output, intent: str, kind: str, limit: int) -> None:
-    """Tools and capabilities for an intent, best first."""
-    with out.busy("searching…"):
-        answer = client.post("/api/discover", {"intent": intent, "type": kind, "limit": limit})
-    hits = cast(list[Json], answer["hits"])
-    table = Table("score", "type", "name", "description", box=None)
-    for hit in hits:
-        name = hit["id"] if hit["type"] == "tool" else hit["name"]
-        score = f"{cast(float, hit['score']):.2f}"
-        text = escape(short(str(hit["description"]), 70))
-        table.add_row(score, str(hit["type"]), escape(str(name)), text)
-        if hit.get("health") in ("degraded", "failing"):
-            table.add_row("", "", "", _health_of(hit))
-        called = escape(short(str(hit.get("signature") or ""), 200))
-        table.add_row("", "", "", f"[dim]{called}[/]")
-    if answer.get("degraded"):
-        out.note("found by words alone: the vector index or the embedding model does not answer")
-    out.show(answer, table if hits else "[dim]no results[/]")
-
-
-def tools(client: Client, out: Output) -> None:
-    """Every tool of every connected server."""
-    answer = client.get("/api/tools")
-    table = Table(Column("tool", no_wrap=True), "hints", "result", "description", box=None)
-    for tool in cast(list[Json], answer["tools"]):
-        hints = cast(Json, tool.get("annotations") or {})
-        named = ", ".join(name for name, given in hints.items() if given)
-        claims = cast(Json, tool.get("claims") or {})
-        claimed = ", ".join(name for name, given in claims.items() if given)
-        named += f"claims {claimed}, not trusted" if claimed else ""
-        text = escape(short(str(tool.get("description") or ""), 70))
-        learned = "learned" if tool.get("learned_output") is not None else ""
-        typed = "declared" if tool.get("output_schema") is not None else learned
-        table.add_row(escape(f"{tool['server']}:{tool['name']}"), named, typed, text)
-    out.show(answer, table)
-    _notice(out, answer)
 
 
 def capabilities(client: Client, out: Output, limit: int | None) -> None:
@@ -75,23 +37,10 @@ def capabilities(client: Client, out: Output, limit: int | None) -> None:
     for one in cast(list[Json], answer["capabilities"]):
         usage = Usage.model_validate(one["usage"])
         text = escape(short(str(one.get("description") or ""), 70))
-        health = _health_of(one)
+        health = health_of(one)
         facts = str(usage.count), rate_text(usage), others_text(usage), health
         table.add_row(escape(str(one["name"])), *facts, text)
     out.show(answer, table)
-
-
-def _notice(out: Output, answer: Json) -> None:
-    """Print an answer's notices, unless as JSON."""
-    for notice in [] if out.as_json else cast(list[str], answer.get("notices") or []):
-        out.note(notice)
-
-
-def _health_of(one: Json) -> str:
-    """The health of a capability in an answer."""
-    good = one.get("last_good")
-    health = cast(Health, one.get("health") or "unproven")
-    return health_text(health, None if good is None else str(good))
 
 
 def trace(client: Client, out: Output, workflow: str) -> None:
@@ -143,12 +92,12 @@ def capability(client: Client, out: Output, wanted: str) -> None:
         found,
         structure_tree(structure, title),
         learned_paths(learning),
-        f"{_health_of(found)}  {rate_text(usage)}  [dim]{use_text(usage)}[/]",
+        f"{health_of(found)}  {rate_text(usage)}  [dim]{use_text(usage)}[/]",
         f"[dim]{escape(version_line(found))}[/]",
         f"[dim]cache: {cache}[/]",
         f"[dim]source: {escape(source)}[/]",
     )
-    _notice(out, found)
+    out.remarks(cast(list[str], found.get("notices") or []))
 
 
 def definition(client: Client, out: Output, wanted: str) -> None:

@@ -1,12 +1,15 @@
 """Use of capabilities in words: runs by how they ended, success rate with interval, health."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, cast
 
 from pml_cli.markup import escape
 from pml_cli.render.values import milliseconds
-from pml_common.contracts.capability import Health, Usage
 
-HEALTH_STYLES: Final[dict[Health, str]] = {
+if TYPE_CHECKING:
+    from pml_common.contracts.capability import Health, Usage
+
+HEALTH_STYLES: Final[dict["Health", str]] = {
     "healthy": "green",
     "unproven": "dim",
     "degraded": "yellow",
@@ -14,7 +17,7 @@ HEALTH_STYLES: Final[dict[Health, str]] = {
 }
 
 
-def use_text(usage: Usage) -> str:
+def use_text(usage: "Usage") -> str:
     """Runs by how they ended, and their mean duration."""
     if not usage.count:
         return "no runs"
@@ -29,7 +32,7 @@ def use_text(usage: Usage) -> str:
     return f"{usage.count} runs: {how}; {milliseconds(usage.mean_duration_ms)} on average"
 
 
-def rate_text(usage: Usage) -> str:
+def rate_text(usage: "Usage") -> str:
     """The learned success rate with its interval; without one the share of judged runs that
     succeeded."""
     if usage.value is None:
@@ -44,14 +47,21 @@ def interval_text(value: float, low: float | None, high: float | None) -> str:
     return f"{value:.0%} ({low * 100:.0f}-{high * 100:.0f})"
 
 
-def others_text(usage: Usage) -> str:
+def others_text(usage: "Usage") -> str:
     """Runs that failed by others and are not judged: `2 caller, 1 environment`."""
     counted = (("caller", usage.caller_faults), ("environment", usage.environment_faults))
     return ", ".join(f"{count} {whose}" for whose, count in counted if count)
 
 
-def health_text(health: Health, last_good: str | None = None) -> str:
+def health_text(health: "Health", last_good: str | None = None) -> str:
     """The health, in its colour, with the reference to call instead."""
     style = HEALTH_STYLES[health]
     instead = f" [dim]use {escape(last_good)}[/]" if last_good else ""
     return f"[{style}]{health}[/]{instead}"
+
+
+def health_of(one: Mapping[str, object]) -> str:
+    """The health of a capability in an answer."""
+    good = one.get("last_good")
+    health = cast("Health", one.get("health") or "unproven")
+    return health_text(health, None if good is None else str(good))

@@ -10,14 +10,15 @@ from time import monotonic
 import psutil
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.crashes.caller import Answer
 from tests.crashes.crash_plan import NO_CRASH, CrashPlan, LogEntry, kind_of
 from tests.crashes.crash_stack import RUN_WITHIN_S, CrashStack, workflow_of
 from tests.crashes.kills import Baseline, CrashPoints, Result, Trial, by_kind, retry_unreached
 from tests.crashes.verdict import faults
 
-FREEZES_WITHIN_S = 60.0
-WAKES_WITHIN_S = 60.0
+FREEZES_WITHIN_S = PATIENCE_S
+WAKES_WITHIN_S = PATIENCE_S
 FROZEN_FOR_S = 2.5
 """Minimum: in production nothing takes over a run earlier, and gateways rely on that."""
 ROUNDS = 20

@@ -68,7 +68,7 @@ async def test_a_full_disk_is_reported_and_the_stack_recovers_once_there_is_room
             await eventually(reported)
 
             disk.make_room()
-            await eventually(lambda: [e for e in events if isinstance(e, PartStalled)], 60)
+            await eventually(lambda: [e for e in events if isinstance(e, PartStalled)])
 
             async def works() -> bool:
                 answer = await _execute(http)

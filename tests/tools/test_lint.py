@@ -182,6 +182,7 @@ def _waits(code: str, name: str = "tests/test_it.py") -> list[str]:
         ("async def f():\n    await asyncio.wait_for(g(), 5)", LITERAL),
         ("async def f():\n    await asyncio.wait_for(g(), timeout=5)", LITERAL),
         ("async def f():\n    await eventually(g, within=60.0)", LITERAL),
+        ("async def f():\n    await eventually(g, 20)", LITERAL),
         ("subprocess.run(['true'], timeout=60)", LITERAL),
         (
             "async def f():\n    await finish(make_command('x', timeout_s=0.3))",

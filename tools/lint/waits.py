@@ -24,8 +24,8 @@ _ALLOWED = re.compile(r"# waits: \S+ \S+")
 _PROGRAM = re.compile(r"waits on purpose: \S+ \S+")
 _TIME = re.compile(r"^(monotonic|perf_counter|process_time|time)(_ns)?$")
 _SLEEPS = frozenset({"time.sleep", "asyncio.sleep", "anyio.sleep"})
-_BOUNDS = {"timeout": 0, "fail_after": 0, "move_on_after": 0, "wait_for": 1}
-"""Functions of asyncio and anyio, with the place of the bound among their arguments."""
+_BOUNDS = {"timeout": 0, "fail_after": 0, "move_on_after": 0, "wait_for": 1, "eventually": 1}
+"""Functions of asyncio and anyio and ours, with the place of the bound among their arguments."""
 _WAITING = frozenset({"run", "wait", "wait_for", "communicate", "join", "AsyncClient", "Client"})
 """Callees whose `timeout` is a bound of this wait, not a limit that somebody else applies."""
 _DATA = frozenset({"replace", "model_copy"})
@@ -211,7 +211,7 @@ def _sleep(call: ast.Call, names: Names) -> str | None:
 def _bound(call: ast.Call, names: Names, awaits: bool) -> str | None:
     path = names.path(call.func)
     module, _, name = path.rpartition(".")
-    place = _BOUNDS.get(name) if module in {"asyncio", "anyio"} else None
+    place = _BOUNDS.get(name) if module in {"asyncio", "anyio"} or name == "eventually" else None
     if place is not None and place < len(call.args) and names.number(call.args[place]):
         return "waits for a literal time: PATIENCE_S bounds every wait"
     told = (_keyword(each.arg, name, names.number(each.value), awaits) for each in call.keywords)

@@ -49,7 +49,9 @@ async def _echoing(client: DirectClient, subject: str) -> None:
 async def test_concurrent_requests_get_their_own_replies(client: DirectClient) -> None:
     await _echoing(client, "test.echo")
     texts = [f"{number}".encode() for number in range(200)]
-    answers = await asyncio.gather(*(client.request("test.echo", text, 5) for text in texts))
+    answers = await asyncio.gather(
+        *(client.request("test.echo", text, PATIENCE_S) for text in texts)
+    )
     assert [answer.data for answer in answers] == texts
 
 
@@ -64,13 +66,13 @@ async def test_headers_are_read_as_sent_and_none_can_be_injected(
 
     await subscribe(client, "test.say", say)
     await flush(client)
-    answer = await client.request("test.say", b"", 5, headers={"Asked": "1"})
+    answer = await client.request("test.say", b"", PATIENCE_S, headers={"Asked": "1"})
     assert (answer.headers, answer.data) == ({"Said": heard, "Nats-TTL": "2"}, b"body")
 
 
 async def test_a_request_without_responders_fails_at_once(client: DirectClient) -> None:
     with pytest.raises(NoRespondersError):
-        await client.request("test.nobody", b"", 5)
+        await client.request("test.nobody", b"", PATIENCE_S)
 
 
 async def test_a_late_reply_is_dropped(client: DirectClient) -> None:
@@ -84,7 +86,7 @@ async def test_a_late_reply_is_dropped(client: DirectClient) -> None:
     with pytest.raises(NoReplyInTime):
         await client.request("test.late", b"", 0.02)
     await asked[0].respond(b"too late")
-    assert (await client.request("test.echo", b"in time", 5)).data == b"in time"
+    assert (await client.request("test.echo", b"in time", PATIENCE_S)).data == b"in time"
 
 
 async def test_more_than_the_socket_buffers_arrives_complete_and_in_order(nats_url: str) -> None:
@@ -106,7 +108,7 @@ async def test_more_than_the_socket_buffers_arrives_complete_and_in_order(nats_u
 async def test_requests_work_again_after_an_outage(nats_server: RunningNats) -> None:
     async with _connected(nats_server.url) as client:
         await _echoing(client, "test.echo")
-        assert (await client.request("test.echo", b"before", 5)).data == b"before"
+        assert (await client.request("test.echo", b"before", PATIENCE_S)).data == b"before"
         await nats_server.kill()
         await eventually(lambda: not client.is_connected)
         await nats_server.start()
@@ -131,4 +133,4 @@ async def test_a_request_times_out_although_its_server_reads_nothing(
                 async with asyncio.timeout(PATIENCE_S):
                     with pytest.raises(NoReplyInTime):
                         await client.request("test.echo", BIG, 0.02)
-        assert (await client.request("test.echo", b"after", 10)).data == b"after"
+        assert (await client.request("test.echo", b"after", PATIENCE_S)).data == b"after"

@@ -44,7 +44,7 @@ async def test_every_part_that_crashes_comes_back_on_its_port(stack_home: Path) 
         for name, before in stack.parts.items():
             events.clear()
             os.kill(before.pid, signal.SIGKILL)
-            ready = await eventually(lambda: [e for e in events if isinstance(e, PartReady)], 20)
+            ready = await eventually(lambda: [e for e in events if isinstance(e, PartReady)])
             assert ready[0].name == name
             assert (stack.parts[name].port, stack.pid_of(name)) == (before.port, ready[0].pid)
             exited = next(e for e in events if isinstance(e, PartExited))
@@ -164,13 +164,13 @@ async def test_a_part_that_fails_later_is_reported_and_restarted(
         assert down() == {}
         trouble.touch()
         os.kill(stack.pid_of("worker"), signal.SIGKILL)
-        first = await eventually(lambda: down().get("worker"), 20)
-        later = await eventually(lambda: [d for d in down().values() if d.failures > 2], 20)
+        first = await eventually(lambda: down().get("worker"))
+        later = await eventually(lambda: [d for d in down().values() if d.failures > 2])
         assert list(down()) == ["worker"]
         assert later[0].since == first.since < later[0].next_try
         assert "ended with code 3 before it was ready" in later[0].reason
         trouble.unlink()
-        await eventually(lambda: not down(), 20)
+        await eventually(lambda: not down())
 
 
 async def test_a_port_asked_for_by_number_must_be_free(stack_home: Path) -> None:

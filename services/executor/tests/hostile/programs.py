@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
+
 Kind = Literal["worker", "bare", "realm"]
 _FOLDER: Final = Path(__file__).with_name("programs")
-GENEROUS_S: Final = 90.0
+GENEROUS_S: Final = 2 * PATIENCE_S
 _EXPRESSION: Final = "is an expression that is refused"
 _TRIED: Final = """globalThis.console = {{}} as Console;
 try {{ return {{ got: String(await ({})).slice(0, 80) }}; }}

@@ -180,17 +180,17 @@ async def test_a_tool_that_its_server_does_not_list_is_refused(status: ServerSta
 async def test_a_direct_call_waits_for_the_server_that_its_name_begins_with() -> None:
     server = Server(CONNECTING)
     router = ToolRouter([server])
-    waiting = asyncio.create_task(wait_until_listed("fs_read", router, 5.0))
+    waiting = asyncio.create_task(wait_until_listed("fs_read", router, PATIENCE_S))
     await asyncio.wait_for(server.reached.wait(), PATIENCE_S)
     assert not waiting.done()
     server.lists(READ)
     assert await waiting
-    assert not await wait_until_listed("fs_read", router, 5.0), "it has told its tools"
+    assert not await wait_until_listed("fs_read", router, PATIENCE_S), "it has told its tools"
 
 
 @pytest.mark.parametrize("name", ["git_log", "fs", "fsx_read", "pml_execute"])
 async def test_a_direct_call_of_nobodys_tool_waits_for_nobody(name: str) -> None:
-    assert not await wait_until_listed(name, ToolRouter([Server(CONNECTING)]), 5.0)
+    assert not await wait_until_listed(name, ToolRouter([Server(CONNECTING)]), PATIENCE_S)
 
 
 @dataclass

@@ -68,7 +68,7 @@ async def test_a_client_with_a_session_answers_while_its_call_waits(mcp: ServedE
         side = await _client_side(mcp)
         assert "elicitation" in side.capabilities
         answers = await asyncio.gather(
-            *(side.request("elicitation/create", ASK, 20.0) for _ in range(3))
+            *(side.request("elicitation/create", ASK, PATIENCE_S) for _ in range(3))
         )
         assert answers == [{"action": "accept", "content": {"yes": True}}] * 3
         _end(mcp)
@@ -80,7 +80,7 @@ async def test_the_error_of_a_client_is_its_refusal(mcp: ServedEndpoint) -> None
         calling = asyncio.create_task(client.call_tool("pml_execute", HOLD))
         side = await _client_side(mcp)
         with pytest.raises(ClientRefused, match="no such form") as refused:
-            await side.request("elicitation/create", ASK, 20.0)
+            await side.request("elicitation/create", ASK, PATIENCE_S)
         assert refused.value.code == INVALID_PARAMS
         _end(mcp)
         await calling
@@ -94,7 +94,7 @@ async def test_a_client_of_the_newest_revision_has_capabilities_and_takes_no_req
         side = await _client_side(mcp)
         assert "elicitation" in side.capabilities
         with pytest.raises(ClientRefused) as refused:
-            await side.request("elicitation/create", ASK, 20.0)
+            await side.request("elicitation/create", ASK, PATIENCE_S)
         assert refused.value.code == METHOD_NOT_FOUND
         _end(mcp)
         await calling
@@ -134,13 +134,13 @@ async def test_a_lost_client_is_not_waited_for(mcp: ServedEndpoint) -> None:
         session = await begin(mcp.url, http, capabilities=WITH_FORMS)
         async with open_post(mcp.url, http, session, call(1, HOLD)) as stream:
             side = await _client_side(mcp)
-            asking = asyncio.create_task(side.request("elicitation/create", ASK, 60.0))
+            asking = asyncio.create_task(side.request("elicitation/create", ASK, PATIENCE_S))
             await stream.next()
         for _ in range(2):
             with pytest.raises(ClientRefused) as refused:
                 await asking
             assert refused.value.code == CONNECTION_CLOSED
-            asking = asyncio.create_task(side.request("elicitation/create", ASK, 60.0))
+            asking = asyncio.create_task(side.request("elicitation/create", ASK, PATIENCE_S))
         asking.cancel()
 
 
@@ -150,7 +150,7 @@ async def test_only_the_session_that_was_asked_can_answer(mcp: ServedEndpoint) -
         theirs = await begin(mcp.url, http, "eve")
         async with open_post(mcp.url, http, ours, call(1, HOLD)) as stream:
             side = await _client_side(mcp)
-            asking = asyncio.create_task(side.request("elicitation/create", ASK, 20.0))
+            asking = asyncio.create_task(side.request("elicitation/create", ASK, PATIENCE_S))
             asked = (await stream.next())["id"]
             forged: Json = {"id": asked, "result": {"action": "accept"}}
             assert (await post(mcp.url, http, another, forged)).status_code == 202
@@ -180,7 +180,7 @@ async def test_an_answer_without_a_result_is_a_refusal(
         session = await begin(mcp.url, http)
         async with open_post(mcp.url, http, session, call(1, HOLD)) as stream:
             side = await _client_side(mcp)
-            asking = asyncio.create_task(side.request("elicitation/create", ASK, 20.0))
+            asking = asyncio.create_task(side.request("elicitation/create", ASK, PATIENCE_S))
             await post(mcp.url, http, session, {"id": (await stream.next())["id"], **answer})
             with pytest.raises(ClientRefused, match=message):
                 await asking

@@ -113,8 +113,8 @@ async def test_a_server_is_told_which_messages_are_wanted(
     origin = CallOrigin(Caller(SCOPE, "mira"), UUID(int=1), CallerSide(logs=taker))
     silent = CallOrigin(Caller(SCOPE, "mira"), UUID(int=1), CallerSide())
     async with connected({"box": harness.stdio(*flags)}) as pool:
-        await pool.call("box:report", {"hold": 0}, 10, silent)
-        calling = asyncio.create_task(pool.call("box:report", {"hold": 30}, 60, origin))
+        await pool.call("box:report", {"hold": 0}, PATIENCE_S, silent)
+        calling = asyncio.create_task(pool.call("box:report", {"hold": 30}, PATIENCE_S, origin))
         await eventually(lambda: len(taker.taken) >= 2)
         calling.cancel()
         pool.want_logs("debug")

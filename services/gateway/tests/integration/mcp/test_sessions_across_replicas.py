@@ -94,7 +94,7 @@ async def test_the_official_client_works_behind_a_load_balancer(pair: Pair) -> N
             new = await eventually(lambda before=before: [s for s in sides() if s not in before])
             asked = new[0].client
             assert asked is not None
-            answer = await asked.request("elicitation/create", ASK, 20.0)
+            answer = await asked.request("elicitation/create", ASK, PATIENCE_S)
             assert answer == {"action": "accept", "content": {"yes": True}}
             for each in pair:
                 each.agent.hold.set()
@@ -128,7 +128,7 @@ async def test_an_answer_reaches_the_replica_that_asked(pair: Pair) -> None:
             await eventually(lambda: one.agent.sides)
             client = one.agent.sides[0].client
             assert client is not None
-            asking = asyncio.create_task(client.request("roots/list", {}, 20.0))
+            asking = asyncio.create_task(client.request("roots/list", {}, PATIENCE_S))
             asked = (await stream.next())["id"]
             forged: Json = {"id": asked, "result": {"roots": "forged"}}
             assert (await post(other.url, http, theirs, forged, "eve")).status_code == 202

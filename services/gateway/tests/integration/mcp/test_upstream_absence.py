@@ -31,7 +31,7 @@ async def test_calls_wait_for_a_server_that_is_briefly_unreachable(
         process.kill()
         await process.wait()
         pending = [
-            asyncio.create_task(pool.call("web:count", {"key": f"{number}"}, 60))
+            asyncio.create_task(pool.call("web:count", {"key": f"{number}"}, PATIENCE_S))
             for number in range(40)
         ]
         await eventually(lambda: pool.status()["web"].state == "failed")
@@ -57,7 +57,7 @@ async def test_a_call_retries_at_once_a_server_that_was_unreachable_for_long(
         assert "Nothing was called" in str(gone.message)
         await eventually(lambda: pool.status()["web"].state == "failed")
         async with harness.http(port=port):
-            assert (await pool.call("web:count", {"key": "back"}, 60)).status == "ok"
+            assert (await pool.call("web:count", {"key": "back"}, PATIENCE_S)).status == "ok"
     assert harness.lines() == ["back"]
 
 
@@ -69,7 +69,7 @@ async def test_calls_wait_for_a_program_that_cannot_be_started_for_a_moment(
     async with connected(
         {"box": server.model_copy(update={"command": str(door)})}, limits=RARELY
     ) as pool:
-        pending = asyncio.create_task(pool.call("box:count", {"key": "once"}, 60))
+        pending = asyncio.create_task(pool.call("box:count", {"key": "once"}, PATIENCE_S))
         await eventually(lambda: "cannot start" in str(pool.status()["box"].error))
         script = door.with_suffix(".new")
         script.write_text(f'#!/bin/sh\nexec "{server.command}" "$@"\n')

@@ -39,7 +39,7 @@ async def test_progress_reaches_the_caller_who_waits(reached: ServerConfig) -> N
     side = CallerSide(relay=told.append)
     origin = CallOrigin(Caller(SCOPE, "mira"), UUID(int=1), side)
     async with connected({"box": reached}) as pool:
-        await pool.call("box:steps", {"steps": 2}, 5, origin)
+        await pool.call("box:steps", {"steps": 2}, PATIENCE_S, origin)
         await eventually(lambda: len(told) == 2)
         await pool.call("box:steps", {"steps": 2}, PATIENCE_S)
     assert told == [ToolProgress("box:steps", n, 2, f"step {n}") for n in (1, 2)]
@@ -83,7 +83,7 @@ async def test_a_slow_call_does_not_delay_the_others(
     reached: ServerConfig, harness: ServerHarness
 ) -> None:
     async with connected({"box": reached}) as pool:
-        slow = asyncio.create_task(pool.call("box:slow", {"seconds": 30}, 60))
+        slow = asyncio.create_task(pool.call("box:slow", {"seconds": 30}, PATIENCE_S))
         await eventually(lambda: "slow began" in harness.lines())
         quick = await pool.call("box:echo", {"text": "hi"}, PATIENCE_S)
         assert quick.status == "ok"
@@ -107,7 +107,7 @@ async def test_a_callers_cancellation_reaches_the_tool(
     reached: ServerConfig, harness: ServerHarness
 ) -> None:
     async with connected({"box": reached}) as pool:
-        call = asyncio.create_task(pool.call("box:slow", {"seconds": 60}, 60))
+        call = asyncio.create_task(pool.call("box:slow", {"seconds": 60}, PATIENCE_S))
         await eventually(lambda: "slow began" in harness.lines())
         call.cancel()
         await eventually(lambda: "slow cancelled" in harness.lines())

@@ -30,7 +30,7 @@ async def test_a_circuit_opens_probes_and_closes(harness: ServerHarness) -> None
         status = pool.status()["box"]
         assert (status.state, status.circuit) == ("ready", "open")
         assert "left 2 calls in a row unanswered" in str(status.circuit_fault)
-        refused = await pool.call("box:count", {"key": "refused"}, 60)
+        refused = await pool.call("box:count", {"key": "refused"}, PATIENCE_S)
         assert isinstance(refused, NotSent)
         assert refused.status == "tool_error"
         assert "slow did not answer within 0.1 s" in str(refused.message)
@@ -62,7 +62,7 @@ async def test_a_cancelled_probe_leaves_room_for_another(harness: ServerHarness)
         for _ in range(2):
             await pool.call("box:slow", SLOW, 0.1)
         await eventually(lambda: pool.status()["box"].circuit == "half_open")
-        probe = asyncio.create_task(pool.call("box:slow", SLOW, 60))
+        probe = asyncio.create_task(pool.call("box:slow", SLOW, PATIENCE_S))
         await eventually(lambda: harness.lines().count("slow began") == 3)
         probe.cancel()
         await asyncio.gather(probe, return_exceptions=True)
@@ -76,7 +76,7 @@ async def test_errors_of_tools_and_one_crash_under_many_calls_open_no_circuit(
     async with connected({"box": harness.stdio()}, limits=QUICK) as pool:
         for _ in range(4):
             assert (await pool.call("box:echo", {}, PATIENCE_S)).status == "tool_error"
-        pending = [asyncio.create_task(pool.call("box:slow", SLOW, 60)) for _ in range(5)]
+        pending = [asyncio.create_task(pool.call("box:slow", SLOW, PATIENCE_S)) for _ in range(5)]
         await eventually(lambda: harness.lines().count("slow began") == 5)
         assert (await pool.call("box:die", {}, PATIENCE_S)).status == "unknown"
         assert {one.status for one in await asyncio.gather(*pending)} == {"unknown"}
@@ -94,11 +94,11 @@ async def test_a_server_that_dies_at_every_call_is_left_alone(harness: ServerHar
 async def test_the_queue_of_calls_has_a_bound(harness: ServerHarness) -> None:
     limits = Limits(concurrency=1, queue=1)
     async with connected({"box": harness.stdio()}, limits=limits) as pool:
-        held = asyncio.create_task(pool.call("box:slow", {"seconds": 1}, 60))
+        held = asyncio.create_task(pool.call("box:slow", {"seconds": 1}, PATIENCE_S))
         await eventually(lambda: pool.status()["box"].calls_under_way == 1)
-        queued = asyncio.create_task(pool.call("box:count", {"key": "queued"}, 60))
+        queued = asyncio.create_task(pool.call("box:count", {"key": "queued"}, PATIENCE_S))
         await eventually(lambda: pool.status()["box"].calls_queued == 1)
-        turned_away = await pool.call("box:count", {"key": "no"}, 60)
+        turned_away = await pool.call("box:count", {"key": "no"}, PATIENCE_S)
         assert isinstance(turned_away, NotSent)
         assert turned_away.message == (
             "MCP server 'box' is busy: 1 calls are under way and 1 wait for their turn. "
@@ -119,4 +119,4 @@ async def test_a_call_has_the_time_of_its_server_within_that_of_its_caller(
         assert "box:slow did not answer within 0.2 s" in str(outcome.message)
         sooner = await pool.call("box:slow", SLOW, 0.1)
         assert "did not answer within 0.1 s" in str(sooner.message)
-        assert (await pool.call("box:count", {"key": "quick"}, 60)).status == "ok"
+        assert (await pool.call("box:count", {"key": "quick"}, PATIENCE_S)).status == "ok"

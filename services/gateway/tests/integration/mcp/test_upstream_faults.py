@@ -41,7 +41,7 @@ async def test_dead_servers_delay_neither_the_start_nor_the_others(harness: Serv
         assert "cannot connect to http://127.0.0.1" in str(status["down"].error)
 
         for name in ("missing", "broken", "mute", "down"):
-            outcome = await pool.call(f"{name}:tool", {}, 30)
+            outcome = await pool.call(f"{name}:tool", {}, PATIENCE_S)
             assert outcome.status == "tool_error"
             assert f"MCP server {name!r} is not connected" in str(outcome.message)
         assert (await pool.call("box:echo", {"text": "hi"}, PATIENCE_S)).status == "ok"

@@ -56,7 +56,7 @@ async def _log_in(one: Guarded, folder: Path, browser: Browser) -> LoginFiles:
     file = folder / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"Box": dict(one.entry)}}))
     logins = LoginFiles(folder / "logins")
-    await login("Box", file, logins, {}, 20.0, browser)
+    await login("Box", file, logins, {}, PATIENCE_S, browser)
     return logins
 
 
@@ -197,4 +197,4 @@ async def test_a_server_without_login_is_refused(
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"box": entry}}))
     with pytest.raises(LoginFailed, match=why):
-        await login(name, file, LoginFiles(tmp_path), {}, 10.0, Browser())
+        await login(name, file, LoginFiles(tmp_path), {}, PATIENCE_S, Browser())

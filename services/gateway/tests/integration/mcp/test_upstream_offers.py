@@ -24,20 +24,20 @@ async def test_what_a_server_offers_is_listed_read_and_kept_current(reached: Ser
         assert offers.resources[0] == NOTE
         assert offers.templates == ({"uriTemplate": "word://{word}", "name": "word"},)
         assert offers.prompts == ({"name": "greet"},)
-        read = await pool.ask("notes", "resources/read", {"uri": "note:///first"}, {}, 5.0)
+        read = await pool.ask("notes", "resources/read", {"uri": "note:///first"}, {}, PATIENCE_S)
         assert read["contents"] == [{"uri": "note:///first", "text": "read note:///first"}]
         greeting: JsonObject = {"name": "greet", "arguments": {"who": "Ada"}}
-        got = await pool.ask("notes", "prompts/get", greeting, {}, 5.0)
+        got = await pool.ask("notes", "prompts/get", greeting, {}, PATIENCE_S)
         said = {"type": "text", "text": "greet {'who': 'Ada'}"}
         assert got["messages"] == [{"role": "user", "content": said}]
         half: JsonObject = {
             "ref": {"type": "ref/prompt", "name": "greet"},
             "argument": {"name": "who", "value": "A"},
         }
-        completed = await pool.ask("notes", "completion/complete", half, {}, 5.0)
+        completed = await pool.ask("notes", "completion/complete", half, {}, PATIENCE_S)
         assert completed["completion"] == {"values": ["greet A"]}
         with pytest.raises(ServerRefused, match="it is lost") as refused:
-            await pool.ask("notes", "resources/read", {"uri": "note:///lost"}, {}, 5.0)
+            await pool.ask("notes", "resources/read", {"uri": "note:///lost"}, {}, PATIENCE_S)
         assert (refused.value.code, refused.value.data) == (-32602, {"uri": "note:///lost"})
 
         await pool.call("notes:write", {"name": "third"}, PATIENCE_S)

@@ -45,12 +45,12 @@ def _servers(folder: Path) -> dict[str, ServerConfig]:
 async def test_the_filesystem_server_lists_reads_creates_and_writes(folder: Path) -> None:
     async with connected(_servers(folder), Limits(), environment=os.environ) as pool:
         tools = {tool.name: tool for tool in pool.list_tools()["fs"]}
-        listed = await pool.call("fs:list_directory", {"path": str(folder)}, 20)
+        listed = await pool.call("fs:list_directory", {"path": str(folder)}, PATIENCE_S)
         read = await pool.call("fs:read_text_file", {"path": f"{folder}/a.txt"}, PATIENCE_S)
         absent = await pool.call("fs:read_text_file", {"path": f"{folder}/b.txt"}, PATIENCE_S)
         made = await pool.call("fs:create_directory", {"path": f"{folder}/sub"}, PATIENCE_S)
         written = await pool.call(
-            "fs:write_file", {"path": f"{folder}/sub/b.txt", "content": "beta"}, 20
+            "fs:write_file", {"path": f"{folder}/sub/b.txt", "content": "beta"}, PATIENCE_S
         )
     assert listed.result == {"content": "[DIR] .git\n[FILE] a.txt"}
     assert read.result == {"content": "alpha\n"}
@@ -67,8 +67,8 @@ async def test_the_filesystem_server_lists_reads_creates_and_writes(folder: Path
 async def test_the_git_server_tells_log_and_status(folder: Path) -> None:
     async with connected(_servers(folder), Limits(), environment=os.environ) as pool:
         tools = {tool.name: tool for tool in pool.list_tools()["git"]}
-        log = await pool.call("git:git_log", {"repo_path": str(folder)}, 20)
-        status = await pool.call("git:git_status", {"repo_path": str(folder)}, 20)
+        log = await pool.call("git:git_log", {"repo_path": str(folder)}, PATIENCE_S)
+        status = await pool.call("git:git_status", {"repo_path": str(folder)}, PATIENCE_S)
         outside = await pool.call("git:git_status", {"repo_path": "/"}, PATIENCE_S)
     assert isinstance(log.result, str)
     assert "Message: First" in log.result

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.mcp_client.server_pool import ServerPool
 from pml_gateway.domain.tool_calls.tool_result import Answered
@@ -57,7 +58,7 @@ def _origin(side: CallerSide | None) -> CallOrigin:
 
 
 async def _call(pool: ServerPool, tool: str, side: CallerSide | None) -> Answered:
-    outcome = await pool.call(tool, {}, 10, _origin(side))
+    outcome = await pool.call(tool, {}, PATIENCE_S, _origin(side))
     return (
         outcome
         if isinstance(outcome, Answered)
@@ -82,7 +83,7 @@ async def test_a_server_with_a_handshake_reaches_the_client_of_the_only_call(
         away = await _call(pool, "box:ask", CallerSide(client=StubClient(answers={})))
         assert "elicitation/create: the user is away" in str(away.message)
 
-        slow = asyncio.create_task(pool.call("box:slow", {"seconds": 30}, 60))
+        slow = asyncio.create_task(pool.call("box:slow", {"seconds": 30}, PATIENCE_S))
         await eventually(harness.lines)
         doubtful = await _call(pool, "box:ask", side)
         assert "which the caller cannot give here" in str(doubtful.message)

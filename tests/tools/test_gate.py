@@ -86,6 +86,13 @@ def test_a_second_session_without_a_doubt_makes_it_flaky(
     assert flaky(("t.py::a",), status, second) is passes
 
 
+@pytest.fixture
+def few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions of pytest that start in half a second."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin,pytest_reportlog.plugin")
+
+
 FAILS_ONCE = """
 from pathlib import Path
 import pytest
@@ -108,6 +115,7 @@ def _project(folder: Path, lines: Iterable[str] = (), mark: str = "") -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("few_plugins")
 def test_a_test_that_fails_once_is_repeated_alone_and_named(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +129,7 @@ def test_a_test_that_fails_once_is_repeated_alone_and_named(
     assert not (tmp_path / "good").exists(), "only what failed runs again"
 
 
+@pytest.mark.usefixtures("few_plugins")
 def test_a_promise_that_fails_once_is_broken(tmp_path: Path) -> None:
     log = tmp_path / "flaky.txt"
     project = _project(tmp_path, mark="@pytest.mark.promise")
@@ -128,6 +137,7 @@ def test_a_promise_that_fails_once_is_broken(tmp_path: Path) -> None:
     assert not log.exists()
 
 
+@pytest.mark.usefixtures("few_plugins")
 def test_what_fails_twice_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     project = _project(tmp_path, ["def test_bad(): assert False"])
     assert gate.run(["-q"], project, tmp_path / "flaky.txt") == 1

@@ -86,11 +86,9 @@ async def executor(nats_url: str, turned_by: Path, port: int = 0) -> AsyncGenera
 
 
 @pytest.fixture
-async def bus(nats_server: RunningNats) -> AsyncGenerator[NatsBus]:
+async def bus(nats_url: str) -> AsyncGenerator[NatsBus]:
     """A connection that may do everything."""
-    connected = await NatsBus.connect(
-        nats_server.url, service="test", identity=all_services_identity()
-    )
+    connected = await NatsBus.connect(nats_url, service="test", identity=all_services_identity())
     yield connected
     await connected.drain(1.0)
 

@@ -1,4 +1,4 @@
-"""A bus on its own server, and a plain nats-py connection to it."""
+"""A bus, and a plain nats-py connection to its server."""
 
 from collections.abc import AsyncIterator
 

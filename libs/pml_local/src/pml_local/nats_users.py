@@ -19,17 +19,24 @@ _REPLY_WITHIN = "10m"
 def authorization(passwords: Mapping[str, str]) -> str:
     """Build the authorization block of the server's configuration. Each password is written as that
     configuration's language expects it: a quoted string or a variable."""
-    users = [f'{{ user: "{OPERATOR}", password: {passwords[OPERATOR]} }}']
+    return f"authorization {{ {users(passwords)} }}\n"
+
+
+def users(passwords: Mapping[str, str], suffix: str = "") -> str:
+    """Build the list of users of a server or of one of its accounts; the suffix of their names
+    tells accounts apart."""
+    name = f"{OPERATOR}{suffix}"
+    listed = [f'{{ user: "{name}", password: {passwords[name]} }}']
     for service in SERVICES:
-        allowed = permissions_of(service)
-        users.append(
-            f'{{ user: "{service}", password: {passwords[service]}, permissions: {{\n'
+        allowed, name = permissions_of(service), f"{service}{suffix}"
+        listed.append(
+            f'{{ user: "{name}", password: {passwords[name]}, permissions: {{\n'
             f"  publish: {{ allow: {_subjects(allowed.publish)} }}\n"
             f"  subscribe: {{ allow: {_subjects(allowed.subscribe)} }}\n"
             f'  allow_responses: {{ max: 1, expires: "{_REPLY_WITHIN}" }}\n'
             "} }"
         )
-    return "authorization { users: [\n" + "\n".join(users) + "\n] }\n"
+    return "users: [\n" + "\n".join(listed) + "\n]"
 
 
 def _subjects(allowed: Iterable[str]) -> str:

@@ -1,11 +1,13 @@
 """The fixtures that integration tests of all packages use."""
 
 import json
+from pathlib import Path
 from typing import Any, cast
 
 import asyncpg
 import pytest
 from nats.aio.client import Client
+from nats.errors import Error as NatsError
 
 from libs.pml_local.tests.support.databases import Databases
 from libs.pml_local.tests.support.harness import (
@@ -14,6 +16,7 @@ from libs.pml_local.tests.support.harness import (
     reachable_folder,
     running_postgres,
 )
+from libs.pml_local.tests.support.nats_accounts import NatsAccount, NatsAccounts
 from libs.pml_local.tests.support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.integration
@@ -37,6 +40,39 @@ async def test_nats_keeps_stored_messages_when_it_is_killed_and_started_again(
     got = await _request(client, "$JS.API.STREAM.MSG.GET.S", {"seq": 1})
     assert got["message"]["subject"] == "s.1"
     await client.close()
+
+
+async def test_a_test_with_a_server_of_its_own_gets_its_url(
+    nats_url: str, nats_server: RunningNats
+) -> None:
+    assert nats_url == nats_server.url
+
+
+async def _streams(account: NatsAccount, new: str) -> list[str]:
+    """Create a stream and return the names of all."""
+    client = Client()
+    await client.connect(account.url)
+    try:
+        await _request(client, f"$JS.API.STREAM.CREATE.{new}", {"name": new, "subjects": ["s"]})
+        return (await _request(client, "$JS.API.STREAM.NAMES", {}))["streams"]
+    finally:
+        await client.close()
+
+
+async def test_an_account_sees_nothing_of_another(nats_accounts: NatsAccounts) -> None:
+    for new in ("FIRST", "SECOND"):
+        assert await _streams(await nats_accounts.take(), new) == [new]
+
+
+async def test_a_server_without_fresh_accounts_makes_way_for_the_next(tmp_path: Path) -> None:
+    folders = iter((tmp_path / "first", tmp_path / "second"))
+    accounts = NatsAccounts(lambda: next(folders), of_a_server=1)
+    first = await accounts.take()
+    assert await _streams(first, "S") == ["S"]
+    assert await _streams(await accounts.take(), "S") == ["S"]
+    with pytest.raises((NatsError, OSError)):
+        await Client().connect(first.url, reconnect_time_wait=0, max_reconnect_attempts=1)
+    await accounts.close()
 
 
 async def test_a_database_is_empty_has_vectors_and_its_role_is_no_superuser(

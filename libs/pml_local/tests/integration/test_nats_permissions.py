@@ -11,7 +11,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import TimeoutError as NoReplyInTime
 
-from libs.pml_local.tests.support.harness import RunningNats, eventually
+from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.nats_accounts import NatsAccount
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.identity import all_services_identity
@@ -30,14 +31,14 @@ SCOPE = Scope(org="acme", project="webapp")
 
 
 @pytest.fixture
-async def operator(nats_server: RunningNats) -> AsyncIterator[Client]:
-    """A client with all permissions, on a server with all streams."""
+async def operator(nats_account: NatsAccount) -> AsyncIterator[Client]:
+    """A client with all permissions, on an account with all streams."""
     bus = await NatsBus.connect(
-        nats_server.url, service="gateway", identity=all_services_identity()
+        nats_account.url, service="gateway", identity=all_services_identity()
     )
     await bus.drain()
     client = Client()
-    await client.connect(nats_server.url)
+    await client.connect(nats_account.url)
     yield client
     await client.close()
 
@@ -60,11 +61,11 @@ class Intruder:
 
 
 @asynccontextmanager
-async def connected_as(server: RunningNats, service: str) -> AsyncGenerator[Intruder]:
+async def connected_as(account: NatsAccount, service: str) -> AsyncGenerator[Intruder]:
     """Connect with the credentials of a service."""
     intruder = Intruder()
     await intruder.client.connect(
-        server.url_of(service), error_cb=intruder.note, inbox_prefix=f"_INBOX.{service}"
+        account.url_of(service), error_cb=intruder.note, inbox_prefix=f"_INBOX.{service}"
     )
     try:
         yield intruder
@@ -97,7 +98,7 @@ FORGED = [
 
 @pytest.mark.parametrize(("service", "subject"), FORGED)
 async def test_what_a_service_has_no_business_with_is_refused(
-    nats_server: RunningNats, operator: Client, service: str, subject: str
+    nats_account: NatsAccount, operator: Client, service: str, subject: str
 ) -> None:
     arrived: list[Msg] = []
 
@@ -106,7 +107,7 @@ async def test_what_a_service_has_no_business_with_is_refused(
 
     await subscribe(operator, subject, note)
     await flush(operator)
-    async with connected_as(nats_server, service) as intruder:
+    async with connected_as(nats_account, service) as intruder:
         await intruder.client.publish(subject, b"{}")
         await intruder.wait_until_refused("publish", subject)
     await flush(operator)
@@ -127,17 +128,17 @@ SPYING = [
 
 @pytest.mark.parametrize(("service", "subject"), SPYING)
 async def test_what_is_meant_for_another_is_not_read(
-    nats_server: RunningNats, operator: Client, service: str, subject: str
+    nats_account: NatsAccount, operator: Client, service: str, subject: str
 ) -> None:
     async def read(message: Msg) -> None:
         raise AssertionError(message.subject)
 
-    async with connected_as(nats_server, service) as intruder:
+    async with connected_as(nats_account, service) as intruder:
         await subscribe(intruder.client, subject, read)
         await intruder.wait_until_refused("subscription", subject)
 
 
-async def test_a_reply_is_allowed_once_and_only_to_a_question(nats_server: RunningNats) -> None:
+async def test_a_reply_is_allowed_once_and_only_to_a_question(nats_account: NatsAccount) -> None:
     questions: list[Msg] = []
 
     async def answer(message: Msg) -> None:
@@ -145,8 +146,8 @@ async def test_a_reply_is_allowed_once_and_only_to_a_question(nats_server: Runni
         await message.respond(b"first")
 
     async with (
-        connected_as(nats_server, "registry") as registry,
-        connected_as(nats_server, "gateway") as gateway,
+        connected_as(nats_account, "registry") as registry,
+        connected_as(nats_account, "gateway") as gateway,
     ):
         subject = "pml.qry.registry.list-tools.v1"
         await subscribe(registry.client, subject, answer)
@@ -157,10 +158,10 @@ async def test_a_reply_is_allowed_once_and_only_to_a_question(nats_server: Runni
 
 
 async def test_a_stream_that_exists_is_not_changed_by_creating_it(
-    nats_server: RunningNats, operator: Client
+    nats_account: NatsAccount, operator: Client
 ) -> None:
     config = {"name": "PML_EXECUTOR_EVT", "subjects": ["pml.evt.executor.>"], "max_msgs": 1}
-    async with connected_as(nats_server, "learner") as intruder:
+    async with connected_as(nats_account, "learner") as intruder:
         reply = await intruder.client.request(
             "$JS.API.STREAM.CREATE.PML_EXECUTOR_EVT",
             json.dumps(config).encode(),
@@ -173,11 +174,11 @@ async def test_a_stream_that_exists_is_not_changed_by_creating_it(
             )  # waits: no reply
 
 
-async def test_services_that_may_do_only_this_do_their_work(nats_server: RunningNats) -> None:
+async def test_services_that_may_do_only_this_do_their_work(nats_account: NatsAccount) -> None:
     heard: asyncio.Queue[ToolsListed] = asyncio.Queue()
     buses = {
         service: await NatsBus.connect(
-            nats_server.url_of(service), service=service, identity=all_services_identity()
+            nats_account.url_of(service), service=service, identity=all_services_identity()
         )
         for service in reversed(SERVICES)
     }

@@ -1,8 +1,10 @@
 """pytest fixtures on real servers, registered from the root conftest.
 
-`nats_url`, `nats_server`: a fresh nats-server per test. `postgres_dsn`: a fresh database per test
-on one server per session; a service's tests get one with its schema (databases.py). All servers die
-with pytest, even when it is killed (see process.py).
+`nats_url`, `nats_account`: a fresh account per test on one nats-server per session
+(nats_accounts.py). `nats_server`: a nats-server of the test's own, for tests that end it or look
+into it. `postgres_dsn`: a fresh database per test on one server per session; a service's tests get
+one with its schema (databases.py). All servers die with pytest, even when it is killed (see
+process.py).
 """
 
 import asyncio
@@ -26,6 +28,7 @@ from typing import TypeVar
 import pytest
 
 from libs.pml_local.tests.support.databases import Databases
+from libs.pml_local.tests.support.nats_accounts import NatsAccount, NatsAccounts
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.identity import Identity
 from pml_common.contracts.catalog import SERVICES
@@ -123,10 +126,28 @@ async def nats_server(tmp_path: Path) -> AsyncIterator[RunningNats]:
         await running.kill()
 
 
+@pytest.fixture(scope="session")
+async def nats_accounts(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NatsAccounts]:
+    """The accounts of the session."""
+    accounts = NatsAccounts(lambda: tmp_path_factory.mktemp("nats"))
+    yield accounts
+    await accounts.close()
+
+
 @pytest.fixture
-def nats_url(nats_server: RunningNats) -> str:
-    """The URL of a fresh nats-server with JetStream."""
-    return nats_server.url
+async def nats_account(nats_accounts: NatsAccounts) -> NatsAccount:
+    """A fresh account with JetStream."""
+    return await nats_accounts.take()
+
+
+@pytest.fixture
+def nats_url(request: pytest.FixtureRequest) -> str:
+    """The operator's URL at a fresh account; at the test's own server when it has one."""
+    own = "nats_server" in request.fixturenames
+    found: NatsAccount | RunningNats = request.getfixturevalue(
+        "nats_server" if own else "nats_account"
+    )
+    return found.url
 
 
 def stack_identity(home: Path) -> Identity:

@@ -112,8 +112,10 @@ async def _reserve(bus: Bus, analysis: ExecutionAnalyzed) -> ReservedName | None
         scope=SCOPE, workflow_id=analysis.workflow_id, name="fs:ensure", analysis=analysis
     )
     try:
-        return await bus.request(catalog.RESERVE_NAME, query)
-    except QueryFailed:
+        return await bus.request(catalog.RESERVE_NAME, query, timeout=60.0)
+    except QueryFailed as failed:
+        if failed.code != "conflict":
+            raise
         return None
 
 

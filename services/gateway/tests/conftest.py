@@ -1,31 +1,25 @@
-"""Stores in Postgres and in memory, for one contract suite."""
+"""The stores, and gateways, on a database that tests share."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
-from libs.pml_local.tests.support.databases import Databases, Schema
+from libs.pml_local.tests.support.databases import (
+    Databases,
+    Schema,
+    SharedDatabase,
+    shared_database,
+)
 from pml_common.bus.memory import MemoryBus
+from pml_common.storage.pool import Pool
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.live_workflows import LiveWorkflows
-from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
-from pml_gateway.adapters.memory.elicitation import MemoryElicitation
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
-from pml_gateway.adapters.memory.principals import MemoryPrincipalDeletions
-from pml_gateway.adapters.memory.results import MemoryResults
-from pml_gateway.adapters.memory.speculations import MemorySpeculatedRuns
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
-from pml_gateway.adapters.postgres.accepted_tools import PostgresAcceptedTools
-from pml_gateway.adapters.postgres.elicitation import PostgresElicitation
-from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
-from pml_gateway.adapters.postgres.outbox import PostgresOutbox
-from pml_gateway.adapters.postgres.principals import PostgresPrincipalDeletions
-from pml_gateway.adapters.postgres.results import PostgresResults
-from pml_gateway.adapters.postgres.speculations import PostgresSpeculatedRuns
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
-from pml_gateway.adapters.stores import Stores
+from pml_gateway.adapters.stores import Stores, postgres_stores
+from services.gateway.tests.support.harness import PATIENCE_S, Worlds, running_world
 
 GATEWAY = Schema("gateway", "pml_gateway")
 
@@ -37,41 +31,35 @@ async def postgres_dsn(databases: Databases) -> AsyncIterator[str]:
         yield dsn
 
 
-@asynccontextmanager
-async def _postgres(dsn: str) -> AsyncGenerator[Stores]:
-    async with open_schema(dsn, "gateway", "pml_gateway") as pool:
-        rows = PostgresWorkflowStore(pool, patience_s=10, head_start=timedelta(0))
-        workflows = LiveWorkflows(rows, MemoryBus())
-        results = PostgresResults(pool, patience_s=10)
-        accepted = PostgresAcceptedTools(pool, patience_s=10)
-        elicitation = PostgresElicitation(pool, patience_s=10)
-        speculated = PostgresSpeculatedRuns(pool, patience_s=10)
-        outbox, ledger = PostgresOutbox(pool), PostgresCallLedger(pool)
-        deletions = PostgresPrincipalDeletions(pool)
-        yield Stores(
-            workflows, outbox, ledger, results, accepted, elicitation, speculated, deletions
-        )
+@pytest.fixture(scope="session")
+async def shared(databases: Databases) -> AsyncGenerator[SharedDatabase]:
+    """A database with the gateway's schema that the tests of a session share."""
+    async with shared_database(databases, GATEWAY) as shared:
+        yield shared
 
 
-@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
-def database(request: pytest.FixtureRequest) -> str | None:
-    """The database of the stores under test; None: in memory."""
-    return None if request.param == "memory" else request.getfixturevalue("postgres_dsn")
+@pytest.fixture(scope="session")
+async def shared_pool(shared: SharedDatabase) -> AsyncGenerator[Pool]:
+    """Sessions on the shared database, whatever is in it."""
+    async with open_schema(shared.dsn, GATEWAY.name, GATEWAY.package) as pool:
+        yield pool
 
 
 @pytest.fixture
-async def stores(database: str | None) -> AsyncGenerator[Stores]:
-    """Each kind of stores, empty."""
-    if database is not None:
-        async with _postgres(database) as stores:
-            yield stores
-        return
-    kept = MemoryWorkflowStore()
-    workflows = LiveWorkflows(kept, MemoryBus())
-    ledger, results, speculated = MemoryCallLedger(), MemoryResults(), MemorySpeculatedRuns(kept)
-    kept.erasing += [ledger.erase, results.erase, speculated.erase]
-    accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
-    deletions = MemoryPrincipalDeletions()
-    yield Stores(
-        workflows, kept.outbox, ledger, results, accepted, elicitation, speculated, deletions
-    )
+async def pool(shared: SharedDatabase, shared_pool: Pool) -> Pool:
+    """Sessions on the shared database, which is empty."""
+    await shared.empty()
+    return shared_pool
+
+
+@pytest.fixture
+def stores(pool: Pool) -> Stores:
+    """The stores, empty; the outbox hands out messages at once."""
+    rows = PostgresWorkflowStore(pool, patience_s=PATIENCE_S, head_start=timedelta(0))
+    return replace(postgres_stores(pool, PATIENCE_S), workflows=LiveWorkflows(rows, MemoryBus()))
+
+
+@pytest.fixture
+def world(pool: Pool) -> Worlds:
+    """Starts gateways on the shared database, which is empty."""
+    return partial(running_world, pool)

@@ -1,8 +1,12 @@
-"""Contract of stores of accepted definitions: in memory and in Postgres."""
+"""Contract of the store of accepted definitions."""
+
+import pytest
 
 from pml_common.contracts.tool import ToolDefinition
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.support.builders import AT, ELSEWHERE, SCOPE, later
+
+pytestmark = pytest.mark.integration
 
 READ = ToolDefinition(server="fs", name="read", description="a\x00b", meta={"a": [1]})
 OTHER = READ.model_copy(update={"description": "other"})

@@ -1,4 +1,4 @@
-"""Contract of stores of cached results: in memory, in Postgres, on NATS and on the memory bus."""
+"""Contract of stores of cached results: in Postgres, on NATS and on the bus's fake."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -26,9 +26,9 @@ async def stored(workflows: WorkflowStore, key: ResultKey = KEY) -> CachedResult
     return CachedResult(new.workflow_id, later(60))
 
 
-@pytest.fixture(params=["stores", "twin", pytest.param("nats", marks=pytest.mark.integration)])
+@pytest.fixture(params=["stores", "fake", "nats"])
 def keeper(request: pytest.FixtureRequest) -> str:
-    """The store: that of the stores, one on the memory bus, or one on a bus at this address."""
+    """The store: that in Postgres, one on the bus's fake, or one on a bus at this address."""
     return request.getfixturevalue("nats_url") if request.param == "nats" else request.param
 
 
@@ -40,13 +40,14 @@ async def results(keeper: str, stores: Stores) -> AsyncGenerator[KeptResults]:
         return
     bus = (
         MemoryBus()
-        if keeper == "twin"
+        if keeper == "fake"
         else await NatsBus.connect(keeper, service="gateway", identity=all_services_identity())
     )
     yield BusResults(bus, lambda: AT)
     await bus.drain(1)
 
 
+@pytest.mark.integration
 async def test_what_is_kept_is_found_under_its_key_alone(
     results: KeptResults, stores: Stores
 ) -> None:
@@ -64,6 +65,7 @@ async def test_what_is_kept_is_found_under_its_key_alone(
         assert await results.find(other) is None
 
 
+@pytest.mark.integration
 async def test_of_two_that_ran_at_once_the_one_kept_last_is_found(
     results: KeptResults, stores: Stores
 ) -> None:
@@ -73,6 +75,7 @@ async def test_of_two_that_ran_at_once_the_one_kept_last_is_found(
     assert await results.find(KEY) == second
 
 
+@pytest.mark.integration
 async def test_what_has_no_end_lasts_until_nobody_asks_for_its_revision(stores: Stores) -> None:
     lasting, kept = stores.results, replace(await stored(stores.workflows), expires_at=None)
     newer, theirs = replace(KEY, revision=2), replace(KEY, capability_id=uuid4())
@@ -85,6 +88,7 @@ async def test_what_has_no_end_lasts_until_nobody_asks_for_its_revision(stores: 
     assert [await lasting.find(key) for key in (KEY, newer, theirs)] == [None, kept, kept]
 
 
+@pytest.mark.integration
 async def test_what_is_over_is_forgotten_and_the_rest_is_not(stores: Stores) -> None:
     lasting, longer = stores.results, replace(KEY, digest="cd" * 32)
     kept = await stored(stores.workflows)

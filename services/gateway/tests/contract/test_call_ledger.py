@@ -13,6 +13,8 @@ from services.gateway.tests.conftest import Stores
 from services.gateway.tests.support.builders import ELSEWHERE, later, workflow
 from services.gateway.tests.support.calling import call
 
+pytestmark = pytest.mark.integration
+
 OK = ToolOutcome(status="ok", result={"text": "NUL \x00 é"})
 ERROR = ToolOutcome(status="tool_error", message="too late")
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.databases import SharedDatabase
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.gateway import ToolOutcome
 from pml_gateway.domain.api.api import ExecuteRequest
@@ -29,6 +30,8 @@ from services.gateway.tests.support.builders import (
 from services.gateway.tests.support.calling import call
 from services.gateway.tests.support.steps import step
 from services.gateway.tests.support.stored import take
+
+pytestmark = pytest.mark.integration
 
 SECRET = "a word that must go"
 
@@ -87,13 +90,10 @@ async def test_all_data_of_one_workflow_is_deleted_and_of_no_other(stores: Store
     assert (await take(store, left, finished(one, result=SECRET))).workflow == left
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize("database", ["postgres"], indirect=True)
-async def test_no_row_of_the_schema_has_it_any_more(database: str | None, stores: Stores) -> None:
-    assert database is not None
+async def test_no_row_of_the_schema_has_it_any_more(shared: SharedDatabase, stores: Stores) -> None:
     asked, over = await ended(stores, "another"), await ended(stores, "k", "allow")
     await stores.outbox.drop([each.message.message_id for each in await stores.outbox.claim(50)])
-    assert await _tables_with(database, SECRET) == [
+    assert await _tables_with(shared.dsn, SECRET) == [
         "approval",
         "inbox",
         "tool_call",
@@ -101,7 +101,7 @@ async def test_no_row_of_the_schema_has_it_any_more(database: str | None, stores
     ]
     for each in (asked, over):
         await stores.workflows.change(SCOPE, each.workflow_id, lambda w: deleted(w, later(60)))
-    assert await _tables_with(database, SECRET) == []
+    assert await _tables_with(shared.dsn, SECRET) == []
 
 
 async def _tables_with(dsn: str, text: str) -> Sequence[str]:

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pytest
+
 from pml_common.contracts.gateway import ApprovalDecided, DecidedThrough
 from pml_gateway.domain.api.elicitation import ElicitationSetting
 from pml_gateway.domain.workflow.events import Analyzed, Decided
@@ -17,6 +19,8 @@ from services.gateway.tests.support.builders import (
     workflow,
 )
 from services.gateway.tests.support.stored import NASTY
+
+pytestmark = pytest.mark.integration
 
 
 def _set(by: str, seconds: float, *, may_elicit: bool) -> ElicitationSetting:

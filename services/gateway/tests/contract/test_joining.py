@@ -24,6 +24,8 @@ from services.gateway.tests.support.builders import (
 )
 from services.gateway.tests.support.stored import NASTY
 
+pytestmark = pytest.mark.integration
+
 REQUEST = ExecuteRequest(code=NASTY, args={NASTY: NASTY})
 
 

@@ -8,6 +8,8 @@ from pml_gateway.ports import Outbox, WorkflowStore
 from services.gateway.tests.conftest import Stores
 from services.gateway.tests.support.builders import ELSEWHERE, workflow
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def outbox(stores: Stores) -> Outbox:

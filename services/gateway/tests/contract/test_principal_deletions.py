@@ -2,9 +2,13 @@
 
 from uuid import UUID
 
+import pytest
+
 from pml_gateway.adapters.stores import Stores
 from pml_gateway.domain.api.principals import PrincipalDeletion
 from services.gateway.tests.support.builders import ELSEWHERE, SCOPE, later
+
+pytestmark = pytest.mark.integration
 
 
 def _deletion(number: int) -> PrincipalDeletion:

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+import pytest
+
 from pml_common.contracts.error import WorkflowError
 from pml_gateway.domain.api.speculation_threshold import MOST_PER_HOUR, Opinion
 from pml_gateway.domain.workflow.deletion import deleted
@@ -18,6 +20,8 @@ from services.gateway.tests.support.builders import (
     workflow,
 )
 from services.gateway.tests.support.stored import NASTY, take
+
+pytestmark = pytest.mark.integration
 
 ERROR = WorkflowError(kind="user_error", message=NASTY)
 

@@ -25,6 +25,8 @@ from services.gateway.tests.support.builders import (
 )
 from services.gateway.tests.support.stored import NASTY, take, waiting
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def workflows(stores: Stores) -> WorkflowStore:

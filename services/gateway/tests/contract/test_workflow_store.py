@@ -36,6 +36,8 @@ from services.gateway.tests.support.parked_runs import by_name, parked, parked_e
 from services.gateway.tests.support.steps import step
 from services.gateway.tests.support.stored import CONSUMER, NASTY, cause_of, take, waiting
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def workflows(stores: Stores) -> WorkflowStore:

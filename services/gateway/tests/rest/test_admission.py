@@ -14,18 +14,20 @@ from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.entrypoints.mcp.meta_tools import PML_EXECUTE
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
-from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.harness import Json, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 IN_FLIGHT, WAITING = 2, 3
 
 
-def small(waiting: int = WAITING) -> AbstractAsyncContextManager[World]:
+def small(world: Worlds, waiting: int = WAITING) -> AbstractAsyncContextManager[World]:
     return world(gateway_max_in_flight=IN_FLIGHT, gateway_max_waiting_per_scope=waiting)
 
 
 @pytest.fixture
-async def w() -> AsyncGenerator[World]:
-    async with small() as one:
+async def w(world: Worlds) -> AsyncGenerator[World]:
+    async with small(world) as one:
         yield one
 
 
@@ -103,8 +105,8 @@ async def test_dry_runs_count(w: World) -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_a_workflow_whose_caller_no_longer_waits_counts_until_it_ends() -> None:
-    async with small(waiting=0) as w:
+async def test_a_workflow_whose_caller_no_longer_waits_counts_until_it_ends(world: Worlds) -> None:
+    async with small(world, waiting=0) as w:
         answers = await asyncio.gather(*asked(w, IN_FLIGHT, timeout=0.2))  # waits: until they run
         assert {answer.json()["status"] for answer in answers} == {"running"}
         assert (await ask(w)).status_code == 429
@@ -153,7 +155,7 @@ async def test_openapi_describes_the_refusal(w: World) -> None:
 
 
 async def test_a_key_whose_acceptance_is_forgotten_stands_for_its_first_request(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, world: Worlds
 ) -> None:
     """A gateway looked the key up before it was accepted, and the server has lost its ids since."""
 

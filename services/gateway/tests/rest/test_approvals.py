@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import uuid4
 
+import pytest
+
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.gateway import ApprovalDecided
@@ -12,7 +14,9 @@ from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.acceptance import IncomingRequest, Program, accepted
 from pml_gateway.entrypoints.timers.on_due import on_due
 from services.gateway.tests.support.builders import AT, ELSEWHERE, RULES, TERMS
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 
 async def _decided(w: World, workflow_id: str) -> list[ApprovalDecided]:
@@ -20,7 +24,7 @@ async def _decided(w: World, workflow_id: str) -> list[ApprovalDecided]:
     return [each.message for each in history if isinstance(each.message, ApprovalDecided)]
 
 
-async def test_a_pending_approval_is_listed_with_its_subject() -> None:
+async def test_a_pending_approval_is_listed_with_its_subject(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask", intent="read my notes")
         page = (await w.http.get("/api/approvals")).json()
@@ -39,7 +43,7 @@ async def test_a_pending_approval_is_listed_with_its_subject() -> None:
         }
 
 
-async def test_an_approval_starts_the_run_and_a_waiting_caller_gets_the_end() -> None:
+async def test_an_approval_starts_the_run_and_a_waiting_caller_gets_the_end(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask", args={"path": "/a"})
         answer = await w.decide(asked["workflow_id"], "approve", wait=True, reason="fine")
@@ -53,14 +57,14 @@ async def test_an_approval_starts_the_run_and_a_waiting_caller_gets_the_end() ->
         assert (decided.outcome, decided.decided_by) == ("approved", "approver:noor")
 
 
-async def test_without_waiting_an_approval_responds_running() -> None:
+async def test_without_waiting_an_approval_responds_running(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask hang")
         answer = (await w.decide(asked["workflow_id"], "approve")).json()
         assert (answer["status"], answer["workflow_id"]) == ("running", asked["workflow_id"])
 
 
-async def test_a_denial_ends_the_workflow_and_nothing_runs() -> None:
+async def test_a_denial_ends_the_workflow_and_nothing_runs(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         body = (await w.decide(asked["workflow_id"], "deny", reason="no", wait=True)).json()
@@ -69,7 +73,7 @@ async def test_a_denial_ends_the_workflow_and_nothing_runs() -> None:
         assert w.peers.runs == []
 
 
-async def test_a_decision_counts_once() -> None:
+async def test_a_decision_counts_once(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         answers = await asyncio.gather(
@@ -82,7 +86,7 @@ async def test_a_decision_counts_once() -> None:
         assert len(await _decided(w, asked["workflow_id"])) == 1
 
 
-async def test_a_decision_for_another_approval_is_stale() -> None:
+async def test_a_decision_for_another_approval_is_stale(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         stale = await w.decide(asked["workflow_id"], "approve", approval_id=str(uuid4()))
@@ -93,7 +97,7 @@ async def test_a_decision_for_another_approval_is_stale() -> None:
         assert named.json()["status"] == "success"
 
 
-async def test_a_workflow_without_a_pending_approval_cannot_be_decided() -> None:
+async def test_a_workflow_without_a_pending_approval_cannot_be_decided(world: Worlds) -> None:
     async with world() as w:
         done = await w.execute("return 1;")
         answer = await w.decide(done["workflow_id"], "approve")
@@ -101,7 +105,9 @@ async def test_a_workflow_without_a_pending_approval_cannot_be_decided() -> None
         assert "waits for no approval: it is succeeded" in answer.json()["error"]["message"]
 
 
-async def test_a_workflow_that_is_unknown_or_of_another_scope_cannot_be_decided() -> None:
+async def test_a_workflow_that_is_unknown_or_of_another_scope_cannot_be_decided(
+    world: Worlds,
+) -> None:
     async with world() as w:
         theirs = accepted(
             IncomingRequest(
@@ -120,7 +126,7 @@ async def test_a_workflow_that_is_unknown_or_of_another_scope_cannot_be_decided(
         assert (await w.http.get("/api/workflows")).json()["total"] == 0
 
 
-async def test_an_expired_approval_ends_the_workflow_once() -> None:
+async def test_an_expired_approval_ends_the_workflow_once(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         parts = w.parts
@@ -139,7 +145,7 @@ async def test_an_expired_approval_ends_the_workflow_once() -> None:
         assert w.peers.runs == []
 
 
-async def test_a_decision_after_the_expiry_but_before_the_timer_is_too_late() -> None:
+async def test_a_decision_after_the_expiry_but_before_the_timer_is_too_late(world: Worlds) -> None:
     async with world(gateway_approval_ttl_s=0.01) as w:
         asked = await w.execute("ask")
         expires_at = datetime.fromisoformat(asked["approval"]["expires_at"])

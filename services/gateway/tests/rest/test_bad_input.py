@@ -11,7 +11,9 @@ from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.support.builders import SCOPE, workflow
-from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.harness import Json, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 JSON = {"content-type": "application/json"}
 LISTS = (
@@ -44,7 +46,9 @@ def error_of(answer: httpx2.Response) -> Json:
         ("[" * 5000, "line 1 column"),
     ],
 )
-async def test_malformed_json_is_refused_with_its_place(body: str, where: str) -> None:
+async def test_malformed_json_is_refused_with_its_place(
+    body: str, where: str, world: Worlds
+) -> None:
     async with world(peers_there=False) as w:
         content = body.encode("latin-1")
         answer = await w.http.post("/api/execute", content=content, headers=JSON)
@@ -55,7 +59,7 @@ async def test_malformed_json_is_refused_with_its_place(body: str, where: str) -
         assert where in error["message"]
 
 
-async def test_a_bad_name_is_answered_with_what_is_wrong_with_it() -> None:
+async def test_a_bad_name_is_answered_with_what_is_wrong_with_it(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         answer = await w.http.post("/api/execute", json={"code": "1", "name": "dns:look"})
         assert answer.status_code == 422
@@ -85,7 +89,7 @@ async def test_a_bad_name_is_answered_with_what_is_wrong_with_it() -> None:
         ("text", "body"),
     ],
 )
-async def test_an_invalid_field_is_named(body: object, field: str) -> None:
+async def test_an_invalid_field_is_named(body: object, field: str, world: Worlds) -> None:
     async with world(peers_there=False) as w:
         answer = await w.http.post("/api/execute", json=body)
         assert answer.status_code == 422
@@ -107,14 +111,16 @@ async def test_an_invalid_field_is_named(body: object, field: str) -> None:
         (f"workflows/{UUID(int=1)}/cancel", {"wait": "yes"}, "wait"),
     ],
 )
-async def test_no_value_is_taken_for_one_of_another_kind(path: str, body: Json, field: str) -> None:
+async def test_no_value_is_taken_for_one_of_another_kind(
+    path: str, body: Json, field: str, world: Worlds
+) -> None:
     async with world(peers_there=False) as w:
         answer = await w.http.post(f"/api/{path}", json=body)
         assert answer.status_code == 422
         assert [one["field"] for one in error_of(answer)["fields"]] == [field]
 
 
-async def test_a_number_too_large_to_store_is_rejected() -> None:
+async def test_a_number_too_large_to_store_is_rejected(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         content = '{"code": "1", "args": {"n": 1e999}}'
         answer = await w.http.post("/api/execute", content=content, headers=JSON)
@@ -123,7 +129,9 @@ async def test_a_number_too_large_to_store_is_rejected() -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
-async def test_another_content_type_is_rejected_with_the_right_one(headers: dict[str, str]) -> None:
+async def test_another_content_type_is_rejected_with_the_right_one(
+    headers: dict[str, str], world: Worlds
+) -> None:
     async with world(peers_there=False) as w:
         answer = await w.http.post("/api/execute", content='{"code": "1"}', headers=headers)
         assert answer.status_code == 422
@@ -146,7 +154,7 @@ async def test_another_content_type_is_rejected_with_the_right_one(headers: dict
         ("/api/capabilities?limit=many", "limit"),
     ],
 )
-async def test_an_invalid_parameter_is_named(path: str, field: str) -> None:
+async def test_an_invalid_parameter_is_named(path: str, field: str, world: Worlds) -> None:
     async with world(peers_there=False) as w:
         answer = await w.http.get(path)
         assert answer.status_code == 422
@@ -158,7 +166,7 @@ async def _chunks(size: int) -> AsyncIterator[bytes]:
         yield b"x" * 1000
 
 
-async def test_an_oversize_body_is_rejected_whatever_its_declared_length() -> None:
+async def test_an_oversize_body_is_rejected_whatever_its_declared_length(world: Worlds) -> None:
     async with world(peers_there=False, gateway_max_body_bytes=10_000) as w:
         declared = await w.http.post("/api/execute", content=b"x" * 10_001, headers=JSON)
         chunked = await w.http.post("/api/execute", content=_chunks(20_000), headers=JSON)
@@ -185,7 +193,7 @@ async def test_an_oversize_body_is_rejected_whatever_its_declared_length() -> No
         {"origin": "null"},
     ],
 )
-async def test_a_page_of_another_site_is_rejected(headers: dict[str, str]) -> None:
+async def test_a_page_of_another_site_is_rejected(headers: dict[str, str], world: Worlds) -> None:
     async with world(peers_there=False) as w:
         for path in ("/api/tools", "/mcp", "/docs"):
             answer = await w.http.get(path, headers=headers)
@@ -197,7 +205,7 @@ async def test_a_page_of_another_site_is_rejected(headers: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize("name", ["host", "origin"])
-async def test_two_names_in_one_request_are_rejected(name: str) -> None:
+async def test_two_names_in_one_request_are_rejected(name: str, world: Worlds) -> None:
     own = {"host": "127.0.0.1:8080", "origin": "http://127.0.0.1:8080"}[name]
     async with world(peers_there=False) as w:
         answer = await w.http.get("/api/tools", headers=[(name, own), (name, own)])
@@ -205,7 +213,7 @@ async def test_two_names_in_one_request_are_rejected(name: str) -> None:
         assert "one Host header" in error_of(answer)["message"]
 
 
-async def test_unknown_paths_and_methods_are_named() -> None:
+async def test_unknown_paths_and_methods_are_named(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         lost = await w.http.get("/api/nowhere")
         assert lost.status_code == 404
@@ -228,7 +236,7 @@ async def _refused(w: World, code: str = "return 1;") -> Json:
     return error
 
 
-async def test_without_nats_nothing_is_accepted_and_the_answer_names_it() -> None:
+async def test_without_nats_nothing_is_accepted_and_the_answer_names_it(world: Worlds) -> None:
     async with world() as w:
         w.broker.available = False
         assert "NATS" in (await _refused(w))["message"]
@@ -241,7 +249,7 @@ async def test_without_nats_nothing_is_accepted_and_the_answer_names_it() -> Non
 
 
 async def test_without_postgres_what_runs_at_once_is_accepted_and_the_rest_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, world: Worlds
 ) -> None:
     async def away(*_: object) -> None:
         raise StorageUnavailable("Postgres does not answer")
@@ -260,11 +268,11 @@ async def test_without_postgres_what_runs_at_once_is_accepted_and_the_rest_is_re
 
 
 async def _is_stored(w: World, workflow_id: UUID) -> bool:
-    found = w.kept.kept.get((SCOPE, workflow_id))
+    found = await w.kept.get(SCOPE, workflow_id)
     return found is not None and found.state == "succeeded"
 
 
-async def test_a_service_that_does_not_respond_is_named() -> None:
+async def test_a_service_that_does_not_respond_is_named(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         for path in ("/api/capabilities", f"/api/workflows/{workflow().workflow_id}/trace"):
             answer = await w.http.get(path)
@@ -273,7 +281,7 @@ async def test_a_service_that_does_not_respond_is_named() -> None:
 
 
 async def test_an_internal_error_does_not_leak_secrets(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, world: Worlds
 ) -> None:
     async def break_down(new: Workflow, accepted: WorkflowAccepted) -> None:
         raise RuntimeError("password=hunter2")
@@ -286,7 +294,7 @@ async def test_an_internal_error_does_not_leak_secrets(
         assert "hunter2" not in answer.text
 
 
-async def test_a_gateway_may_be_configured_to_accept_every_name() -> None:
+async def test_a_gateway_may_be_configured_to_accept_every_name(world: Worlds) -> None:
     async with world(peers_there=False, gateway_allowed_hosts=("*",)) as w:
         headers = {"host": "pml.example", "origin": "https://pml.example"}
         assert (await w.http.get("/api/tools", headers=headers)).status_code == 200

@@ -2,11 +2,13 @@
 
 import pytest
 
-from pml_gateway.adapters.memory.results import MemoryResults
+from pml_common.storage.pool import Pool, connection
 from services.gateway.tests.support.builders import ELSEWHERE, READ, WRITE, workflow
 from services.gateway.tests.support.cached import MEMOIZE, PERSISTENT, allow, choose, learn, look
 from services.gateway.tests.support.fakes import record
 from services.gateway.tests.support.harness import Json, World
+
+pytestmark = pytest.mark.integration
 
 
 async def test_a_policy_is_shown_and_setting_it_again_keeps_results(
@@ -22,7 +24,7 @@ async def test_a_policy_is_shown_and_setting_it_again_keeps_results(
 
 
 @pytest.mark.parametrize("cache", [MEMOIZE, PERSISTENT])
-async def test_another_policy_invalidates_all_results(w: World, cache: Json) -> None:
+async def test_another_policy_invalidates_all_results(w: World, pool: Pool, cache: Json) -> None:
     await choose(w, cache)
     await look(w)
     await choose(w, {"policy": "none"})
@@ -31,8 +33,9 @@ async def test_another_policy_invalidates_all_results(w: World, cache: Json) -> 
     await choose(w, cache)
     assert "cached" not in await look(w)
     assert (await look(w))["cached"]
-    assert isinstance(w.parts.stores.results, MemoryResults)
-    assert {key.revision for key in w.parts.stores.results.kept} <= {3}
+    async with connection(pool) as conn:
+        kept = await conn.fetch("SELECT DISTINCT revision FROM cached_result")
+    assert [row["revision"] for row in kept] == ([3] if cache == PERSISTENT else [])
 
 
 @pytest.mark.parametrize(

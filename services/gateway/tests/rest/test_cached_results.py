@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from libs.pml_local.tests.support.databases import SharedDatabase
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.scope import Scope
 from pml_gateway.adapters.bus.results import BusResults
@@ -25,6 +26,8 @@ from services.gateway.tests.support.cached import (
 )
 from services.gateway.tests.support.fakes import record
 from services.gateway.tests.support.harness import Json, World
+
+pytestmark = pytest.mark.integration
 
 
 async def test_without_a_cache_policy_every_call_runs(w: World) -> None:
@@ -119,8 +122,11 @@ async def test_a_result_is_judged_by_what_is_stored_of_its_workflow(
 ) -> None:
     """Another gateway has stored an approval that this one has not heard of."""
 
+    read = w.kept.get
+
     async def approved(scope: Scope, workflow_id: UUID) -> Workflow:
-        stored = w.kept.kept[scope, workflow_id]
+        stored = await read(scope, workflow_id)
+        assert stored is not None
         return replace(stored, approval=Approval(workflow_id, AT, AT, "approved", "noor", AT))
 
     await choose(w, MEMOIZE)
@@ -207,9 +213,11 @@ async def test_with_the_cache_unavailable_a_capability_runs(w: World) -> None:
     assert (await look(w))["cached"]
 
 
-async def test_a_result_whose_workflow_is_gone_is_not_served(w: World) -> None:
+async def test_a_result_whose_workflow_is_gone_is_not_served(
+    w: World, shared: SharedDatabase
+) -> None:
     await choose(w, MEMOIZE)
     await look(w)
     await w.broker.settled()
-    w.kept.kept.clear()
+    await shared.empty()
     assert "cached" not in await look(w)

@@ -12,7 +12,9 @@ from pml_common.contracts.trace import ToolStart
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
 from pml_gateway.ports import CallerSide
 from services.gateway.tests.support.builders import SCOPE
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 Told = list[tuple[int, int, str]]
 
@@ -37,7 +39,7 @@ async def _withdraw(task: asyncio.Task[ExecuteResponse]) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_call_is_answered_running_when_its_caller_waits_no_longer() -> None:
+async def test_a_call_is_answered_running_when_its_caller_waits_no_longer(world: Worlds) -> None:
     async with world() as w:
         answer = await _execute(w, _until(0.3))
         assert answer.status == "running"
@@ -45,7 +47,7 @@ async def test_a_call_is_answered_running_when_its_caller_waits_no_longer() -> N
         assert answer.next.call.arguments["workflow_id"] == str(answer.workflow_id)
 
 
-async def test_the_calls_that_a_run_reaches_are_reported() -> None:
+async def test_the_calls_that_a_run_reaches_are_reported(world: Worlds) -> None:
     told: Told = []
 
     async def report(done: int, total: int, message: str) -> None:
@@ -70,7 +72,7 @@ async def test_the_calls_that_a_run_reaches_are_reported() -> None:
         await _withdraw(task)
 
 
-async def test_a_withdrawn_call_stops_its_workflow() -> None:
+async def test_a_withdrawn_call_stops_its_workflow(world: Worlds) -> None:
     async with world() as w:
         task = _execute(w, CallerSide(withdrawn=lambda: True))
         workflow_id = await _running(w)
@@ -83,7 +85,7 @@ async def test_a_withdrawn_call_stops_its_workflow() -> None:
         )
 
 
-async def test_a_call_that_is_lost_stops_nothing() -> None:
+async def test_a_call_that_is_lost_stops_nothing(world: Worlds) -> None:
     async with world() as w:
         task = _execute(w, CallerSide(withdrawn=lambda: False))
         workflow_id = await _running(w)
@@ -98,7 +100,9 @@ async def test_a_call_that_is_lost_stops_nothing() -> None:
 
 
 @pytest.mark.parametrize("last", [False, True])
-async def test_a_workflow_goes_on_while_another_caller_waits_for_it(*, last: bool) -> None:
+async def test_a_workflow_goes_on_while_another_caller_waits_for_it(
+    world: Worlds, *, last: bool
+) -> None:
     waits = asyncio.Event()
 
     async def report(done: int, total: int, message: str) -> None:

@@ -4,15 +4,20 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
+from pml_common.bus.clock import ManualClock
 from pml_common.bus.memory import MemoryBus
+from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.gateway import WorkflowAwaited
+from pml_common.storage.pool import Pool
 from pml_gateway.adapters.local_notifier import LocalNotifier
+from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.app import register_handlers
 from pml_gateway.application import callers_elsewhere
 from pml_gateway.application.callers_elsewhere import CallersElsewhere
@@ -22,12 +27,15 @@ from pml_gateway.parts import Parts
 from pml_gateway.ports import Caller, CallerSide
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.harness import (
+    PATIENCE_S,
+    FakeServers,
     World,
+    Worlds,
     assembled,
-    memory_stores,
     settings,
-    world,
 )
+
+pytestmark = pytest.mark.integration
 
 MIRA = Caller(SCOPE, "mira")
 WITHDRAWN = CallerSide(withdrawn=lambda: True)
@@ -61,17 +69,17 @@ class Two:
 
 
 @pytest.fixture
-async def two() -> AsyncGenerator[Two]:
-    async with asyncio.timeout(PATIENCE_S), world() as w, _beside(w) as other:
+async def two(pool: Pool, world: Worlds) -> AsyncGenerator[Two]:
+    async with asyncio.timeout(PATIENCE_S), world() as w, _beside(w, pool) as other:
         first = await w.execute("ask hang")
         await w.decide(first["workflow_id"], "approve")
         yield Two(w, other, UUID(first["workflow_id"]))
 
 
 @asynccontextmanager
-async def _beside(w: World) -> AsyncGenerator[Parts]:
+async def _beside(w: World, pool: Pool) -> AsyncGenerator[Parts]:
     bus = MemoryBus(w.broker)
-    other = assembled(settings(), bus, memory_stores(w.kept), w.servers)
+    other = assembled(settings(), bus, postgres_stores(pool, PATIENCE_S), w.servers)
     await register_handlers(other)
     yield other
     other.notifier.close()
@@ -144,3 +152,9 @@ async def test_only_shared_workflows_are_remembered(monkeypatch: pytest.MonkeyPa
         theirs = own.model_copy(update={"gateway": uuid4()})
         await elsewhere.on_workflow_awaited(theirs)
         assert told == [(waited, "staying")]
+
+
+async def test_a_gateway_uses_the_clock_that_all_processes_share(pool: Pool) -> None:
+    shared = datetime(2031, 7, 1, tzinfo=UTC)
+    bus, stores = MemoryBus(MemoryBroker(ManualClock(shared))), postgres_stores(pool, PATIENCE_S)
+    assert assembled(settings(), bus, stores, FakeServers()).programs.now() == shared

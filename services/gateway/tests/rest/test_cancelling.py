@@ -2,9 +2,13 @@
 
 from uuid import uuid4
 
+import pytest
+
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.executor import CancelRun
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 
 async def _told(w: World, workflow_id: object) -> list[CancelRun]:
@@ -17,7 +21,9 @@ async def _told(w: World, workflow_id: object) -> list[CancelRun]:
     return [each for each in found if str(each.workflow_id) == workflow_id]
 
 
-async def test_a_waiting_workflow_is_cancelled_once_and_names_who_cancelled_it() -> None:
+async def test_a_waiting_workflow_is_cancelled_once_and_names_who_cancelled_it(
+    world: Worlds,
+) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         path = f"/api/workflows/{asked['workflow_id']}/cancel"
@@ -32,7 +38,7 @@ async def test_a_waiting_workflow_is_cancelled_once_and_names_who_cancelled_it()
         assert w.peers.runs == []
 
 
-async def test_a_run_is_cancelled_by_its_executor() -> None:
+async def test_a_run_is_cancelled_by_its_executor(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask hang")
         workflow_id = asked["workflow_id"]
@@ -47,7 +53,7 @@ async def test_a_run_is_cancelled_by_its_executor() -> None:
         assert told.run.command_id == w.peers.runs[0].command_id
 
 
-async def test_only_workflows_of_the_own_scope_can_be_cancelled() -> None:
+async def test_only_workflows_of_the_own_scope_can_be_cancelled(world: Worlds) -> None:
     async with world() as w:
         answer = await w.http.post(f"/api/workflows/{uuid4()}/cancel", json={})
         assert answer.status_code == 404

@@ -1,10 +1,14 @@
 """Routes that draw capabilities."""
 
+import pytest
+
 from pml_common.contracts.structure import StaticStructure
 from services.gateway.tests.support.builders import ELSEWHERE, workflow
 from services.gateway.tests.support.drawn import NESTED, called, node, trace
 from services.gateway.tests.support.fakes import record
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 NAME, OTHER = "fs:report", "fs:tidy"
 
@@ -25,7 +29,7 @@ def _know(w: World) -> None:
         w.peers.traces += (run, inside)
 
 
-async def test_ac6_a_capability_is_drawn_by_its_structure_and_by_its_runs() -> None:
+async def test_ac6_a_capability_is_drawn_by_its_structure_and_by_its_runs(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         drawn = await w.http.get(f"/api/capabilities/{NAME}/definition")
@@ -46,7 +50,7 @@ async def test_ac6_a_capability_is_drawn_by_its_structure_and_by_its_runs() -> N
         assert view["capability_id"] == runs["capability_id"] == own
 
 
-async def test_dependencies_of_the_registry_are_in_the_definition() -> None:
+async def test_dependencies_of_the_registry_are_in_the_definition(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         body = {"to_capability_id": OTHER, "edge_type": "dependency"}
@@ -57,7 +61,7 @@ async def test_dependencies_of_the_registry_are_in_the_definition() -> None:
         assert edges["dependency"]["edge_source"] == "template"
 
 
-async def test_runs_are_drawn_in_pages_and_within_limits() -> None:
+async def test_runs_are_drawn_in_pages_and_within_limits(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         path = f"/api/capabilities/{NAME}/invocations"
@@ -77,7 +81,7 @@ async def test_runs_are_drawn_in_pages_and_within_limits() -> None:
             assert (await w.http.get(path, params=params)).status_code == 422
 
 
-async def test_a_capability_of_another_scope_is_drawn_only_if_it_is_shared() -> None:
+async def test_a_capability_of_another_scope_is_drawn_only_if_it_is_shared(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         for view in ("definition", "invocations"):

@@ -3,7 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from services.gateway.tests.support.harness import settings, world
+from services.gateway.tests.support.harness import Worlds, settings
+
+pytestmark = pytest.mark.integration
 
 APP = "https://app.example"
 PREFLIGHT = {
@@ -12,7 +14,7 @@ PREFLIGHT = {
 }
 
 
-async def test_a_page_of_a_configured_origin_may_call_and_read_every_answer() -> None:
+async def test_a_page_of_a_configured_origin_may_call_and_read_every_answer(world: Worlds) -> None:
     async with world(peers_there=False, gateway_cors_origins=f"{APP}, http://localhost:3000") as w:
         asked = await w.http.options("/api/execute", headers={"origin": APP, **PREFLIGHT})
         assert asked.status_code == 200
@@ -29,7 +31,7 @@ async def test_a_page_of_a_configured_origin_may_call_and_read_every_answer() ->
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://app.example", f"{APP}:8443"])
-async def test_any_other_page_is_refused(origin: str) -> None:
+async def test_any_other_page_is_refused(origin: str, world: Worlds) -> None:
     async with world(peers_there=False, gateway_cors_origins=APP) as w:
         for method in ("GET", "OPTIONS"):
             answer = await w.http.request(
@@ -40,7 +42,7 @@ async def test_any_other_page_is_refused(origin: str) -> None:
             assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_without_configured_origins_there_is_no_cors() -> None:
+async def test_without_configured_origins_there_is_no_cors(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         answer = await w.http.options("/api/tools", headers={"origin": APP, **PREFLIGHT})
         assert answer.status_code == 403

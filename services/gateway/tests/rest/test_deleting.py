@@ -10,7 +10,9 @@ from pml_gateway.domain.api.errors import NotFound, ResultUnavailable
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import AT, ELSEWHERE, SCOPE
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 SECRET = "a word that must go"
 
@@ -24,7 +26,7 @@ def _told(w: World) -> list[WorkflowDataDeleted]:
     ]
 
 
-async def test_the_data_of_a_workflow_is_deleted_once_and_everywhere() -> None:
+async def test_the_data_of_a_workflow_is_deleted_once_and_everywhere(world: Worlds) -> None:
     async with world() as w:
         key = {"idempotency_key": "k", "intent": SECRET}
         done = await w.execute("return 1;", **key)
@@ -56,7 +58,7 @@ async def test_the_data_of_a_workflow_is_deleted_once_and_everywhere() -> None:
         assert refused.value.kind == "expired"
 
 
-async def test_what_has_not_ended_is_cancelled_first() -> None:
+async def test_what_has_not_ended_is_cancelled_first(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         path = f"/api/workflows/{asked['workflow_id']}"
@@ -68,7 +70,7 @@ async def test_what_has_not_ended_is_cancelled_first() -> None:
         assert (await w.http.get(f"{path}/approval")).status_code == 410
 
 
-async def test_only_the_own_caller_can_delete() -> None:
+async def test_only_the_own_caller_can_delete(world: Worlds) -> None:
     async with world() as w:
         done = await w.execute("return 1;")
         deletions = Deletions(w.parts.workflows, lambda: AT)

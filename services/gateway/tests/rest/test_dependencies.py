@@ -1,9 +1,13 @@
 """Routes of dependencies and of the graph."""
 
+import pytest
+
 from pml_common.contracts.dependencies import FindPath, ShowHypergraph
 from services.gateway.tests.support.builders import ELSEWHERE, workflow
 from services.gateway.tests.support.fakes import record
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 DEPLOY, BUILD = "ci:deploy", "ci:build"
 
@@ -16,7 +20,7 @@ def _know(w: World) -> None:
     }
 
 
-async def test_ac10_a_dependency_is_created_as_a_template() -> None:
+async def test_ac10_a_dependency_is_created_as_a_template(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         path = f"/api/capabilities/{DEPLOY}/dependencies"
@@ -35,7 +39,7 @@ async def test_ac10_a_dependency_is_created_as_a_template() -> None:
         assert observed.json()["dependency"]["edge_source"] == "observed"
 
 
-async def test_ac10_a_dependency_that_cannot_be_is_refused_with_the_reason() -> None:
+async def test_ac10_a_dependency_that_cannot_be_is_refused_with_the_reason(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         path = f"/api/capabilities/{DEPLOY}/dependencies"
@@ -55,7 +59,7 @@ async def test_ac10_a_dependency_that_cannot_be_is_refused_with_the_reason() -> 
             assert [one["field"] for one in invalid.json()["error"]["fields"]] == [field]
 
 
-async def test_ac09_dependencies_are_listed_by_direction() -> None:
+async def test_ac09_dependencies_are_listed_by_direction(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         body = {"to_capability_id": BUILD, "edge_type": "dependency"}
@@ -74,7 +78,7 @@ async def test_ac09_dependencies_are_listed_by_direction() -> None:
         assert absent.status_code == 404
 
 
-async def test_ac11_a_dependency_is_removed() -> None:
+async def test_ac11_a_dependency_is_removed(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         path = f"/api/capabilities/{DEPLOY}/dependencies"
@@ -87,7 +91,7 @@ async def test_ac11_a_dependency_is_removed() -> None:
         assert (await w.http.get(path)).json()["total"] == 0
 
 
-async def test_ac12_the_hypergraph_has_edges_between_capabilities() -> None:
+async def test_ac12_the_hypergraph_has_edges_between_capabilities(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         body = {"to_capability_id": BUILD, "edge_type": "dependency"}
@@ -103,7 +107,7 @@ async def test_ac12_the_hypergraph_has_edges_between_capabilities() -> None:
         assert (await w.http.get("/api/graph/hypergraph?limit=0")).status_code == 422
 
 
-async def test_a_path_leads_from_one_node_to_another() -> None:
+async def test_a_path_leads_from_one_node_to_another(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         body = {"to_capability_id": BUILD, "edge_type": "dependency"}
@@ -115,7 +119,7 @@ async def test_a_path_leads_from_one_node_to_another() -> None:
         assert [type(asked) for asked in w.peers.graph.asked] == [FindPath, FindPath]
 
 
-async def test_ac08_the_count_of_dependencies_is_asked_for_with_the_details() -> None:
+async def test_ac08_the_count_of_dependencies_is_asked_for_with_the_details(world: Worlds) -> None:
     async with world() as w:
         _know(w)
         known = w.peers.names[DEPLOY]

@@ -13,17 +13,19 @@ from pml_common.contracts.direct_call import CallEnded
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import Unavailable
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_gateway.domain.tool_calls.tool_result import Answered
 from pml_gateway.domain.workflow.direct_call import workflow_of_call
+from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.bus.on_call_ended import on_call_ended, on_calls_ended
 from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.ports import HERE, Caller, CallerSide
 from services.gateway.tests.support.builders import SCOPE, later
-from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.harness import Json, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 Answer = ToolOutcome | ExecuteResponse
 ARGS: JsonObject = {"path": "a.txt"}
@@ -31,7 +33,7 @@ ALLOWED = Policy(rules=(PolicyRule(pattern="fs:*", verdict="allow"),))
 
 
 @asynccontextmanager
-async def _world(*, hangs: bool = False) -> AsyncGenerator[World]:
+async def _world(world: Worlds, *, hangs: bool = False) -> AsyncGenerator[World]:
     """A gateway whose policy allows every tool of `fs`, which may hang."""
     async with world(gateway_policy=ALLOWED) as w:
         w.servers.release = asyncio.Event() if hangs else None
@@ -60,14 +62,24 @@ async def _only(w: World) -> Json:
     return await w.workflow(listed["workflow_id"])
 
 
+async def _stored(w: World) -> Workflow:
+    """Return the only workflow in the database."""
+    (listed,) = (await w.kept.page(SCOPE, 2, 0)).workflows
+    found = await w.kept.get(SCOPE, listed.workflow_id)
+    assert found is not None
+    return found
+
+
 def _release(w: World) -> None:
     assert w.servers.release is not None
     w.servers.release.set()
 
 
 @pytest.mark.parametrize("tool", ["fs:read", "fs:write"])
-async def test_a_direct_call_is_a_workflow_with_a_ledger_entry_and_a_trace(tool: str) -> None:
-    async with _world() as w:
+async def test_a_direct_call_is_a_workflow_with_a_ledger_entry_and_a_trace(
+    tool: str, world: Worlds
+) -> None:
+    async with _world(world) as w:
         answer = await _call(w, tool)
         assert answer == ToolOutcome(status="ok", result=ARGS)
         found = await _only(w)
@@ -78,23 +90,20 @@ async def test_a_direct_call_is_a_workflow_with_a_ledger_entry_and_a_trace(tool:
         assert (task["id"], task["tool"], task["success"]) == ("n1.0", tool, True)
         assert w.servers.made == [tool]
         (ended,) = await eventually(lambda: _ended(w))
-        ledger = w.parts.stores.ledger
-        assert isinstance(ledger, MemoryCallLedger)
         key = ended.run.task_results[0].trace_id
-        entry = await eventually(lambda: ledger.entries.get((SCOPE, key)))
-        assert entry.outcome == ToolOutcome(status="ok", result=ARGS)
+        ledger = w.parts.stores.ledger
+        assert await eventually(lambda: ledger.results(SCOPE, [key])) == {key: ARGS}
         assert w.servers.origins[0].key == key
         workflow_id = UUID(str(found["workflow_id"]))
 
-        async def stored() -> bool:
-            return w.kept.kept[SCOPE, workflow_id].state == "succeeded"
+        async def stored() -> Workflow | None:
+            known = await w.kept.get(SCOPE, workflow_id)
+            return known if known and known.state == "succeeded" else None
 
-        await eventually(lambda: (SCOPE, workflow_id) in w.kept.kept)
-        await eventually(stored)
         # A redelivery changes nothing.
-        before = w.kept.kept[SCOPE, workflow_id]
+        before = await eventually(stored)
         await on_calls_ended([ended], workflows=w.parts.workflows, calls=w.parts.calls)
-        assert w.kept.kept[SCOPE, workflow_id] == before
+        assert await stored() == before
         events = (await w.http.get(f"/api/workflows/{workflow_id}/events")).text
         assert [line for line in events.splitlines() if line.startswith("event: ")] == [
             "event: gateway.execution-requested",
@@ -103,19 +112,19 @@ async def test_a_direct_call_is_a_workflow_with_a_ledger_entry_and_a_trace(tool:
         ]
 
 
-async def test_a_call_that_may_not_be_repeated_is_stored_before_it_is_made() -> None:
-    async with _world(hangs=True) as w:
+async def test_a_call_that_may_not_be_repeated_is_stored_before_it_is_made(world: Worlds) -> None:
+    async with _world(world, hangs=True) as w:
         call = _call(w, "fs:write")
         await eventually(lambda: w.servers.made)
-        ((_, stored),) = w.kept.kept.items()
+        stored = await _stored(w)
         assert (stored.state, stored.requested.direct_tool) == ("running", "fs:write")
         _release(w)
         await call
 
 
-async def test_the_answer_keeps_what_the_server_sent_and_the_trace_its_value() -> None:
+async def test_the_answer_keeps_what_the_server_sent_and_the_trace_its_value(world: Worlds) -> None:
     said: JsonObject = {"content": [{"type": "text", "text": "milk"}], "isError": False}
-    async with _world() as w:
+    async with _world(world) as w:
         w.servers.outcomes.append(Answered(status="ok", result="milk", answer=said))
         answer = await _call(w, "fs:read")
         assert isinstance(answer, Answered)
@@ -132,17 +141,17 @@ async def test_the_answer_keeps_what_the_server_sent_and_the_trace_its_value() -
     ],
 )
 async def test_a_call_that_fails_ends_its_workflow_as_failed(
-    outcome: ToolOutcome, kind: str
+    outcome: ToolOutcome, kind: str, world: Worlds
 ) -> None:
-    async with _world() as w:
+    async with _world(world) as w:
         w.servers.outcomes.append(outcome)
         assert await _call(w, "fs:write") == outcome
         error = (await _only(w))["error"]
         assert (error["kind"], error["tool"]) == (kind, "fs:write")
 
 
-async def test_a_long_call_is_answered_running_and_its_result_is_fetched() -> None:
-    async with _world(hangs=True) as w:
+async def test_a_long_call_is_answered_running_and_its_result_is_fetched(world: Worlds) -> None:
+    async with _world(world, hangs=True) as w:
         told: list[tuple[int, int, str]] = []
 
         async def report(done: int, total: int, message: str) -> None:
@@ -163,11 +172,11 @@ async def test_a_long_call_is_answered_running_and_its_result_is_fetched() -> No
         await eventually(succeeded)
 
 
-async def test_a_cancelled_workflow_stops_its_call() -> None:
-    async with _world(hangs=True) as w:
+async def test_a_cancelled_workflow_stops_its_call(world: Worlds) -> None:
+    async with _world(world, hangs=True) as w:
         call = _call(w, "fs:write")
         await eventually(lambda: w.servers.made)
-        ((_, workflow_id),) = w.kept.kept
+        workflow_id = (await _stored(w)).workflow_id
         answer = await w.http.post(f"/api/workflows/{workflow_id}/cancel", json={})
         error = answer.json()["error"]
         assert (error["kind"], error["tool"]) == ("cancelled", "fs:write")
@@ -181,20 +190,22 @@ async def test_a_cancelled_workflow_stops_its_call() -> None:
         assert (await w.workflow(workflow_id))["error"]["kind"] == "cancelled"
 
 
-async def test_a_withdrawn_call_stops_and_a_lost_one_goes_on() -> None:
-    for withdrawn, status in ((True, "error"), (False, "running")):
-        async with _world(hangs=True) as w:
-            call = _call(w, "fs:write", CallerSide(withdrawn=lambda told=withdrawn: told))
-            await eventually(lambda w=w: w.servers.made)
-            call.cancel()
-            with suppress(asyncio.CancelledError):
-                await call
-            await w.parts.withdrawals.close()
-            assert (await _only(w))["status"] == status
+@pytest.mark.parametrize(("withdrawn", "status"), [(True, "error"), (False, "running")])
+async def test_a_withdrawn_call_stops_and_a_lost_one_goes_on(
+    world: Worlds, withdrawn: bool, status: str
+) -> None:
+    async with _world(world, hangs=True) as w:
+        call = _call(w, "fs:write", CallerSide(withdrawn=lambda: withdrawn))
+        await eventually(lambda: w.servers.made)
+        call.cancel()
+        with suppress(asyncio.CancelledError):
+            await call
+        await w.parts.withdrawals.close()
+        assert (await _only(w))["status"] == status
 
 
-async def test_a_gateway_that_stops_ends_its_calls_as_unknown() -> None:
-    async with _world(hangs=True) as w:
+async def test_a_gateway_that_stops_ends_its_calls_as_unknown(world: Worlds) -> None:
+    async with _world(world, hangs=True) as w:
         call = _call(w, "fs:write")
         await eventually(lambda: w.servers.made)
         await w.parts.direct.close()
@@ -208,11 +219,11 @@ async def test_a_gateway_that_stops_ends_its_calls_as_unknown() -> None:
         assert (await _only(w))["error"]["kind"] == "outcome_unknown"
 
 
-async def test_a_call_of_a_gateway_that_died_is_unknown_once_it_is_due() -> None:
-    async with _world(hangs=True) as w:
+async def test_a_call_of_a_gateway_that_died_is_unknown_once_it_is_due(world: Worlds) -> None:
+    async with _world(world, hangs=True) as w:
         call = _call(w, "fs:write")
         await eventually(lambda: w.servers.made)
-        ((_, running),) = w.kept.kept.items()
+        running = await _stored(w)
         assert running.due_at is not None
         for at, status in ((later(0), "running"), (running.due_at, "error")):
             await on_due(w.parts.workflows, w.kept, w.parts.tools, now=lambda at=at: at)
@@ -223,8 +234,10 @@ async def test_a_call_of_a_gateway_that_died_is_unknown_once_it_is_due() -> None
         assert (await _only(w))["status"] == "error"
 
 
-async def test_nothing_is_called_that_could_not_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with _world() as w:
+async def test_nothing_is_called_that_could_not_be_stored(
+    monkeypatch: pytest.MonkeyPatch, world: Worlds
+) -> None:
+    async with _world(world) as w:
 
         async def fails(*_: object) -> None:
             raise StorageUnavailable("Postgres is away")
@@ -238,9 +251,11 @@ async def test_nothing_is_called_that_could_not_be_stored(monkeypatch: pytest.Mo
         assert w.servers.made == []
 
 
-async def test_an_end_is_published_once_nats_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_end_is_published_once_nats_is_back(
+    monkeypatch: pytest.MonkeyPatch, world: Worlds
+) -> None:
     monkeypatch.setattr("pml_gateway.application.direct_calls._PUBLISH_AGAIN_S", 0.01)
-    async with _world(hangs=True) as w:
+    async with _world(world, hangs=True) as w:
         call = _call(w, "fs:read")
         await eventually(lambda: w.servers.made)
         w.broker.available = False
@@ -250,8 +265,8 @@ async def test_an_end_is_published_once_nats_is_back(monkeypatch: pytest.MonkeyP
         await eventually(lambda: _ended(w))
 
 
-async def test_a_call_is_refused_whose_tool_has_gone_meanwhile() -> None:
-    async with _world() as w:
+async def test_a_call_is_refused_whose_tool_has_gone_meanwhile(world: Worlds) -> None:
+    async with _world(world) as w:
         tool = w.parts.tools.find("fs:write")
         assert tool is not None
         w.servers.listed = {"fs": ()}
@@ -263,8 +278,8 @@ async def test_a_call_is_refused_whose_tool_has_gone_meanwhile() -> None:
         assert w.servers.made == []
 
 
-async def test_another_gateway_hears_the_end() -> None:
-    async with _world(hangs=True) as w:
+async def test_another_gateway_hears_the_end(world: Worlds) -> None:
+    async with _world(world, hangs=True) as w:
         call = _call(w, "fs:write")
         await eventually(lambda: w.servers.made)
         _release(w)

@@ -28,14 +28,16 @@ from pml_common.contracts.dns import (
 from pml_common.contracts.merging import MergeCapabilities, PlanMerge
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.dns import FakeDns, example
-from services.gateway.tests.support.harness import APPROVER, Json, World, world
+from services.gateway.tests.support.harness import APPROVER, Json, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 NAME = "fs:read@2"
 CALLER: Json = {"scope": SCOPE, "principal": "mira"}
 
 
 @asynccontextmanager
-async def with_dns() -> AsyncGenerator[tuple[World, FakeDns]]:
+async def with_dns(world: Worlds) -> AsyncGenerator[tuple[World, FakeDns]]:
     """Run a gateway and a registry."""
     async with world() as w:
         dns = FakeDns(MemoryBus(w.broker))
@@ -71,9 +73,13 @@ async def with_dns() -> AsyncGenerator[tuple[World, FakeDns]]:
     ],
 )
 async def test_a_read_asks_the_registry_for_the_caller_and_returns_its_answer(
-    path: str, params: Json, query: DnsQuery, query_type: QueryType[DnsQuery, DnsQuery]
+    path: str,
+    params: Json,
+    query: DnsQuery,
+    query_type: QueryType[DnsQuery, DnsQuery],
+    world: Worlds,
 ) -> None:
-    async with with_dns() as (w, dns):
+    async with with_dns(world) as (w, dns):
         answer = await w.http.get(f"/api/dns/{path}", params=params)
         assert answer.status_code == 200, answer.text
         assert answer.json() == example(query_type).model_dump(mode="json")
@@ -98,9 +104,9 @@ CHANGES: list[tuple[str, Json, Change]] = [
 
 @pytest.mark.parametrize(("path", "body", "change"), CHANGES)
 async def test_a_change_is_asked_for_the_caller_and_returns_the_record(
-    path: str, body: Json, change: Change
+    path: str, body: Json, change: Change, world: Worlds
 ) -> None:
-    async with with_dns() as (w, dns):
+    async with with_dns(world) as (w, dns):
         answer = await w.http.post(f"/api/dns/{path}", json=body)
         assert answer.status_code == 200, answer.text
         assert answer.json() == example(catalog.CHANGE_RECORD).model_dump(mode="json")
@@ -109,8 +115,10 @@ async def test_a_change_is_asked_for_the_caller_and_returns_the_record(
         assert (asked.reference, asked.change) == (NAME, change)
 
 
-async def test_a_merge_is_planned_and_registered_for_the_caller_once_under_a_key() -> None:
-    async with with_dns() as (w, dns):
+async def test_a_merge_is_planned_and_registered_for_the_caller_once_under_a_key(
+    world: Worlds,
+) -> None:
+    async with with_dns(world) as (w, dns):
         body: Json = {"name": "fs:checked", "sources": ["fs:read@v1", "json:check"]}
         headers = {"Idempotency-Key": "k1"}
         for _ in "12":
@@ -129,8 +137,8 @@ async def test_a_merge_is_planned_and_registered_for_the_caller_once_under_a_key
         assert (merged.scope, merged.principal, merged.is_admin) == (SCOPE, "mira", False)
 
 
-async def test_the_approver_is_an_admin_by_their_key_and_nobody_else() -> None:
-    async with with_dns() as (w, dns):
+async def test_the_approver_is_an_admin_by_their_key_and_nobody_else(world: Worlds) -> None:
+    async with with_dns(world) as (w, dns):
         body: Json = {"name": NAME, "owner": "ada"}
         merge: Json = {"name": "fs:checked", "sources": ["fs:read", "json:check"]}
         for headers in ({}, {"Authorization": "Basic bm9vcjpub29y"}, APPROVER):
@@ -144,8 +152,8 @@ async def test_the_approver_is_an_admin_by_their_key_and_nobody_else() -> None:
         assert asked == [("mira", False)] * 8 + [("approver:noor", True)] * 4
 
 
-async def test_a_wrong_key_is_refused_and_not_taken_for_an_agents() -> None:
-    async with with_dns() as (w, dns):
+async def test_a_wrong_key_is_refused_and_not_taken_for_an_agents(world: Worlds) -> None:
+    async with with_dns(world) as (w, dns):
         headers = {"Authorization": "Bearer guessed"}
         answer = await w.http.post("/api/dns/unyank", json={"name": NAME}, headers=headers)
         assert answer.status_code == 401
@@ -153,7 +161,7 @@ async def test_a_wrong_key_is_refused_and_not_taken_for_an_agents() -> None:
         assert dns.asked == []
 
 
-async def test_an_approver_without_the_role_is_no_admin() -> None:
+async def test_an_approver_without_the_role_is_no_admin(world: Worlds) -> None:
     async with world(gateway_approver_is_admin=False) as w:
         dns = FakeDns(MemoryBus(w.broker))
         await dns.start()
@@ -163,8 +171,10 @@ async def test_an_approver_without_the_role_is_no_admin() -> None:
         assert (asked.principal, asked.is_admin) == ("approver:noor", False)
 
 
-async def test_a_change_under_one_key_is_one_request_and_without_a_key_each_its_own() -> None:
-    async with with_dns() as (w, dns):
+async def test_a_change_under_one_key_is_one_request_and_without_a_key_each_its_own(
+    world: Worlds,
+) -> None:
+    async with with_dns(world) as (w, dns):
         for key in ("k1", "k1", "k2", None, None):
             headers = {} if key is None else {"Idempotency-Key": key}
             body = {"name": "fs:read", "new_name": "fs:load"}
@@ -175,8 +185,8 @@ async def test_a_change_under_one_key_is_one_request_and_without_a_key_each_its_
         assert len(set(ids)) == 4
 
 
-async def test_another_change_under_a_key_is_another_request() -> None:
-    async with with_dns() as (w, dns):
+async def test_another_change_under_a_key_is_another_request(world: Worlds) -> None:
+    async with with_dns(world) as (w, dns):
         for path, body in (
             ("yank", {"name": "fs:read", "reason": "slow"}),
             ("yank", {"name": "fs:load", "reason": "slow"}),
@@ -199,9 +209,9 @@ async def test_another_change_under_a_key_is_another_request() -> None:
     ],
 )
 async def test_an_error_of_the_registry_is_one_of_the_route(
-    code: QueryErrorCode, status: int, kind: str
+    code: QueryErrorCode, status: int, kind: str, world: Worlds
 ) -> None:
-    async with with_dns() as (w, dns):
+    async with with_dns(world) as (w, dns):
         dns.failure = QueryFailed(code, "fs:read belongs to ada")
         for answer in (
             await w.http.get("/api/dns/lookup", params={"name": "fs:read"}),
@@ -225,9 +235,9 @@ async def test_an_error_of_the_registry_is_one_of_the_route(
     ],
 )
 async def test_an_invalid_name_is_rejected_with_the_part_that_is_wrong(
-    params: Json, field: str, why: str
+    params: Json, field: str, why: str, world: Worlds
 ) -> None:
-    async with with_dns() as (w, dns):
+    async with with_dns(world) as (w, dns):
         answer = await w.http.get("/api/dns/whois", params=params)
         assert answer.status_code == 422
         (fault,) = answer.json()["error"]["fields"]
@@ -273,9 +283,9 @@ async def test_an_invalid_name_is_rejected_with_the_part_that_is_wrong(
     ],
 )
 async def test_an_invalid_change_is_rejected_with_the_field(
-    path: str, body: Json, field: str, why: str
+    path: str, body: Json, field: str, why: str, world: Worlds
 ) -> None:
-    async with with_dns() as (w, dns):
+    async with with_dns(world) as (w, dns):
         answer = await w.http.post(f"/api/dns/{path}", json=body)
         assert answer.status_code == 422
         (fault,) = answer.json()["error"]["fields"]
@@ -284,8 +294,8 @@ async def test_an_invalid_change_is_rejected_with_the_field(
         assert dns.asked == []
 
 
-async def test_a_key_that_is_no_header_text_is_rejected() -> None:
-    async with with_dns() as (w, dns):
+async def test_a_key_that_is_no_header_text_is_rejected(world: Worlds) -> None:
+    async with with_dns(world) as (w, dns):
         headers = {"Idempotency-Key": "two words"}
         answer = await w.http.post("/api/dns/unyank", json={"name": "fs:read"}, headers=headers)
         assert answer.status_code == 422
@@ -293,7 +303,7 @@ async def test_a_key_that_is_no_header_text_is_rejected() -> None:
         assert dns.asked == []
 
 
-async def test_reads_by_name_search_and_list_tell_the_registry_who_asks() -> None:
+async def test_reads_by_name_search_and_list_tell_the_registry_who_asks(world: Worlds) -> None:
     async with world() as w:
         asked: list[str | None] = w.peers.principals
         await w.http.get("/api/capabilities")

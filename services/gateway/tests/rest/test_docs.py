@@ -4,12 +4,14 @@ import re
 
 import pytest
 
-from services.gateway.tests.support.harness import world
+from services.gateway.tests.support.harness import Worlds
+
+pytestmark = pytest.mark.integration
 
 _LOADED = re.compile(r'(?:src|href)="([^"]*)"')
 
 
-async def test_the_page_loads_everything_from_its_own_host() -> None:
+async def test_the_page_loads_everything_from_its_own_host(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         page = await w.http.get("/docs")
         assert page.status_code == 200
@@ -28,7 +30,7 @@ async def test_the_page_loads_everything_from_its_own_host() -> None:
         assert "/api/execute" in answer.json()["paths"]
 
 
-async def test_every_operation_describes_the_errors_that_any_may_have() -> None:
+async def test_every_operation_describes_the_errors_that_any_may_have(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         described = (await w.http.get("/openapi.json")).json()["paths"]
     for path, operations in described.items():
@@ -41,7 +43,7 @@ async def test_every_operation_describes_the_errors_that_any_may_have() -> None:
         assert "409" in described[f"/api/dns/{change}"]["post"]["responses"]
 
 
-async def test_other_hosts_and_scripts_in_the_page_are_forbidden() -> None:
+async def test_other_hosts_and_scripts_in_the_page_are_forbidden(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         page = await w.http.get("/docs")
     policy = dict(
@@ -61,6 +63,6 @@ async def test_other_hosts_and_scripts_in_the_page_are_forbidden() -> None:
 
 
 @pytest.mark.parametrize("path", ["/redoc", "/docs/oauth2-redirect", "/docs/core.py", "/docs/../x"])
-async def test_nothing_else_is_served_there(path: str) -> None:
+async def test_nothing_else_is_served_there(path: str, world: Worlds) -> None:
     async with world(peers_there=False) as w:
         assert (await w.http.get(path)).status_code == 404

@@ -12,12 +12,14 @@ from pml_gateway.domain.api.approval_form import ApprovalForm, FormAnswer
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.ports import Asker, Caller, CallerSide
 from services.gateway.tests.support.builders import SCOPE
-from services.gateway.tests.support.harness import APPROVER, world
+from services.gateway.tests.support.harness import APPROVER, Worlds
+
+pytestmark = pytest.mark.integration
 
 PATH = "/api/approvals/elicitation"
 
 
-async def test_the_approver_alone_sets_it_and_it_says_who_did() -> None:
+async def test_the_approver_alone_sets_it_and_it_says_who_did(world: Worlds) -> None:
     async with world() as w:
 
         async def sent(body: object, headers: dict[str, str] | None = None) -> httpx2.Response:
@@ -37,7 +39,7 @@ async def test_the_approver_alone_sets_it_and_it_says_who_did() -> None:
         assert (await w.http.get(PATH)).json() == on
 
 
-async def test_a_decision_with_the_key_has_no_other_way() -> None:
+async def test_a_decision_with_the_key_has_no_other_way(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         await w.decide(asked["workflow_id"], "approve")
@@ -59,7 +61,7 @@ class Slow(Asker):
 
 
 async def test_the_time_of_a_form_is_not_the_callers_wait(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, world: Worlds
 ) -> None:
     clock, sides = [1000.0], list[CallerSide]()
     monkeypatch.setattr(elicit, "_now", lambda: clock[0])
@@ -85,7 +87,9 @@ async def test_the_time_of_a_form_is_not_the_callers_wait(
 
 
 @pytest.mark.parametrize("decision", ["approve", "deny"])
-async def test_a_decision_that_arrives_before_anyone_waits_is_kept(decision: str) -> None:
+async def test_a_decision_that_arrives_before_anyone_waits_is_kept(
+    decision: str, world: Worlds
+) -> None:
     """The caller is gone; who comes back gets what became of it, by each way."""
     async with world() as w:
         asked = await w.execute("ask")

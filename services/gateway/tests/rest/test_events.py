@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from uuid import UUID, uuid4
 
 import httpx2
+import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
@@ -17,8 +18,10 @@ from pml_gateway.app import mcp_endpoint, rest_api
 from pml_gateway.entrypoints.http.http_protocol import BoundedHttpProtocol
 from pml_local.ports import free_port
 from services.gateway.tests.support.builders import SCOPE
-from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.harness import Json, World, Worlds
 from services.gateway.tests.support.offering import StubOffers
+
+pytestmark = pytest.mark.integration
 
 ALL_EVENTS = [
     "gateway.execution-requested",
@@ -54,7 +57,7 @@ async def streaming(w: World) -> AsyncGenerator[httpx2.AsyncClient]:
         yield http
 
 
-async def test_the_stream_of_a_finished_workflow_is_complete_and_ends() -> None:
+async def test_the_stream_of_a_finished_workflow_is_complete_and_ends(world: Worlds) -> None:
     async with world() as w:
         workflow_id = (await w.execute("return 1;"))["workflow_id"]
         answer = await w.http.get(f"/api/workflows/{workflow_id}/events")
@@ -67,7 +70,7 @@ async def test_the_stream_of_a_finished_workflow_is_complete_and_ends() -> None:
         assert len({each["id"] for each in events}) == len(ALL_EVENTS)
 
 
-async def test_a_reader_that_reconnects_misses_and_repeats_nothing() -> None:
+async def test_a_reader_that_reconnects_misses_and_repeats_nothing(world: Worlds) -> None:
     async with world() as w:
         workflow_id = (await w.execute("return 1;"))["workflow_id"]
         path = f"/api/workflows/{workflow_id}/events"
@@ -83,7 +86,9 @@ async def test_a_reader_that_reconnects_misses_and_repeats_nothing() -> None:
         assert events_of(unknown.text) == first
 
 
-async def test_a_running_workflow_is_followed_without_gap_or_duplicate_to_its_end() -> None:
+async def test_a_running_workflow_is_followed_without_gap_or_duplicate_to_its_end(
+    world: Worlds,
+) -> None:
     async with world() as w, streaming(w) as http:
         workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]  # waits: until it runs
         text = ""
@@ -95,7 +100,7 @@ async def test_a_running_workflow_is_followed_without_gap_or_duplicate_to_its_en
         assert [each["event"] for each in events_of(text)] == ALL_EVENTS
 
 
-async def test_many_readers_from_the_first_moment_see_the_same() -> None:
+async def test_many_readers_from_the_first_moment_see_the_same(world: Worlds) -> None:
     async with world() as w, streaming(w) as http:
         running = asyncio.create_task(w.execute("hang", idempotency_key="k"))
         (request,) = await eventually(lambda: w.peers.requests)
@@ -108,7 +113,7 @@ async def test_many_readers_from_the_first_moment_see_the_same() -> None:
             assert [each["event"] for each in events_of(answer.text)] == ALL_EVENTS
 
 
-async def test_a_stream_ends_when_the_gateway_stops() -> None:
+async def test_a_stream_ends_when_the_gateway_stops(world: Worlds) -> None:
     async with world() as w, streaming(w) as http:
         workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]  # waits: until it runs
         await eventually(lambda: w.peers.runs)
@@ -120,7 +125,7 @@ async def test_a_stream_ends_when_the_gateway_stops() -> None:
         assert [each["event"] for each in events] == ALL_EVENTS[:2]
 
 
-async def test_a_reader_continues_elsewhere_after_its_gateway_stops() -> None:
+async def test_a_reader_continues_elsewhere_after_its_gateway_stops(world: Worlds) -> None:
     async with world() as w, streaming(w) as http:
         workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]  # waits: until it runs
         await eventually(lambda: w.peers.runs)
@@ -140,7 +145,7 @@ async def test_a_reader_continues_elsewhere_after_its_gateway_stops() -> None:
         assert [each["event"] for each in (*seen, *events_of(rest.text))] == ALL_EVENTS
 
 
-async def test_a_gateway_that_drains_is_not_ready() -> None:
+async def test_a_gateway_that_drains_is_not_ready(world: Worlds) -> None:
     async with world() as w:
         assert (await w.http.get("/readyz")).status_code == 200
         w.parts.readiness.stopping = True
@@ -148,7 +153,7 @@ async def test_a_gateway_that_drains_is_not_ready() -> None:
         assert (await w.http.get("/livez")).status_code == 200
 
 
-async def test_without_nats_a_stream_is_refused() -> None:
+async def test_without_nats_a_stream_is_refused(world: Worlds) -> None:
     async with world() as w:
         workflow_id = (await w.execute("return 1;"))["workflow_id"]
         w.broker.available = False
@@ -156,7 +161,7 @@ async def test_without_nats_a_stream_is_refused() -> None:
         assert answer.status_code == 503
 
 
-async def test_a_reader_that_is_too_slow_is_told_so_and_reconnects() -> None:
+async def test_a_reader_that_is_too_slow_is_told_so_and_reconnects(world: Worlds) -> None:
     async with world() as w, streaming(w) as http:
         workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]  # waits: until it runs
         path, text = f"/api/workflows/{workflow_id}/events", ""

@@ -17,12 +17,14 @@ from pml_gateway.domain.workflow.acceptance import Program
 from pml_gateway.ports import HERE
 from services.gateway.tests.support.builders import CODE_HASH, ELSEWHERE, SCOPE, workflow
 from services.gateway.tests.support.fakes import record
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 CAPABILITY = str(ids.capability_id(SCOPE, CODE_HASH))
 
 
-async def test_a_program_runs_and_its_result_is_returned() -> None:
+async def test_a_program_runs_and_its_result_is_returned(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("return 1;", args={"path": "/a"}, intent="look", timeout=60)
         assert answer == {
@@ -45,7 +47,7 @@ async def test_a_program_runs_and_its_result_is_returned() -> None:
         assert (run.timeout_s, run.principal, run.intent) == (60, "mira", "look")
 
 
-async def test_a_failed_run_is_an_error_and_never_a_success() -> None:
+async def test_a_failed_run_is_an_error_and_never_a_success(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("fail")
         assert answer["status"] == "error"
@@ -53,7 +55,7 @@ async def test_a_failed_run_is_an_error_and_never_a_success() -> None:
         assert "result" not in answer
 
 
-async def test_broken_syntax_is_an_error_with_line_and_column() -> None:
+async def test_broken_syntax_is_an_error_with_line_and_column(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("syntax (")
         assert answer["status"] == "error"
@@ -63,14 +65,14 @@ async def test_broken_syntax_is_an_error_with_line_and_column() -> None:
         assert w.peers.runs == []
 
 
-async def test_a_denied_program_never_runs() -> None:
+async def test_a_denied_program_never_runs(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("deny")
         assert answer["error"]["kind"] == "denied"
         assert w.peers.runs == []
 
 
-async def test_a_program_that_needs_approval_returns_what_would_run_and_why() -> None:
+async def test_a_program_that_needs_approval_returns_what_would_run_and_why(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("ask")
         assert answer["status"] == "approval_required"
@@ -91,7 +93,7 @@ async def test_a_program_that_needs_approval_returns_what_would_run_and_why() ->
         assert w.peers.runs == []
 
 
-async def test_a_name_is_learned_unless_another_capability_has_it() -> None:
+async def test_a_name_is_learned_unless_another_capability_has_it(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("return 1;", name="fs:look")
         assert answer["capability_name"] == "fs:look"
@@ -103,7 +105,7 @@ async def test_a_name_is_learned_unless_another_capability_has_it() -> None:
         assert (await w.execute("return 3;", name="fs:own"))["status"] == "success"
 
 
-async def test_a_name_is_given_or_released_before_the_end_is_answered() -> None:
+async def test_a_name_is_given_or_released_before_the_end_is_answered(world: Worlds) -> None:
     async with world() as w:
         failed = await w.execute("fail", name="fs:look")
         assert (failed["status"], failed.get("capability_name")) == ("error", None)
@@ -115,14 +117,14 @@ async def test_a_name_is_given_or_released_before_the_end_is_answered() -> None:
         assert len(w.peers.settled) == 2
 
 
-async def test_a_dry_run_reserves_no_name() -> None:
+async def test_a_dry_run_reserves_no_name(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("return 1;", name="fs:look", dry_run=True)
         assert (answer["status"], answer.get("capability_name")) == ("success", None)
         assert (w.peers.reserved, w.peers.settled) == ({}, [])
 
 
-async def test_a_version_is_asked_for_with_its_tag_and_summary() -> None:
+async def test_a_version_is_asked_for_with_its_tag_and_summary(world: Worlds) -> None:
     async with world() as w:
         more = {"update": True, "version_tag": "v1.2.0", "change_summary": "Looks twice."}
         await w.execute("return 1;", name="fs:look", **more)
@@ -130,7 +132,7 @@ async def test_a_version_is_asked_for_with_its_tag_and_summary() -> None:
         assert (asked.update, asked.version_tag, asked.change_summary) == tuple(more.values())
 
 
-async def test_how_a_workflow_stands_is_told_to_the_registry() -> None:
+async def test_how_a_workflow_stands_is_told_to_the_registry(world: Worlds) -> None:
     async with world() as w:
 
         async def told(workflow_id: str) -> str:
@@ -146,7 +148,9 @@ async def test_how_a_workflow_stands_is_told_to_the_registry() -> None:
         assert await told(str(UUID(int=7))) == "unknown"
 
 
-async def test_the_registry_is_told_which_program_a_workflow_ran_but_not_of_a_dry_run() -> None:
+async def test_the_registry_is_told_which_program_a_workflow_ran_but_not_of_a_dry_run(
+    world: Worlds,
+) -> None:
     async with world() as w:
 
         async def told(workflow_id: str) -> UUID | None:
@@ -160,7 +164,7 @@ async def test_the_registry_is_told_which_program_a_workflow_ran_but_not_of_a_dr
         assert await told(str(UUID(int=7))) is None
 
 
-async def test_ac02_a_capability_runs_by_name_with_arguments() -> None:
+async def test_ac02_a_capability_runs_by_name_with_arguments(world: Worlds) -> None:
     async with world() as w:
         known = record(workflow(ExecuteRequest(code="return 'known';")), "fs:known")
         known = known.model_copy(update={"aliases": ("fs:former",)})
@@ -177,7 +181,7 @@ async def test_ac02_a_capability_runs_by_name_with_arguments() -> None:
         assert w.peers.requests[-1].known_as == ()
 
 
-async def test_what_a_caller_should_change_is_told_with_the_answer() -> None:
+async def test_what_a_caller_should_change_is_told_with_the_answer(world: Worlds) -> None:
     async with world() as w:
         known = record(workflow(ExecuteRequest(code="return 'known';")), "fs:known")
         notice = "fs:former was renamed to fs:known; use the new name"
@@ -191,7 +195,7 @@ async def test_what_a_caller_should_change_is_told_with_the_answer() -> None:
         assert "notices" not in plain
 
 
-async def test_an_unknown_capability_is_not_found() -> None:
+async def test_an_unknown_capability_is_not_found(world: Worlds) -> None:
     async with world() as w:
         w.peers.names["fs:theirs"] = record(workflow(scope=ELSEWHERE), "fs:theirs")
         for name in ("fs:nowhere", "fs:theirs"):
@@ -201,7 +205,7 @@ async def test_an_unknown_capability_is_not_found() -> None:
         assert w.peers.requests == []
 
 
-async def test_an_intent_alone_returns_suggestions() -> None:
+async def test_an_intent_alone_returns_suggestions(world: Worlds) -> None:
     async with world() as w:
         answer = (await w.http.post("/api/execute", json={"intent": "read a file"})).json()
         assert answer["status"] == "suggestions"
@@ -209,7 +213,7 @@ async def test_an_intent_alone_returns_suggestions() -> None:
         assert "workflow_id" not in answer
 
 
-async def test_a_caller_waits_as_long_as_the_program_may_run_and_no_longer() -> None:
+async def test_a_caller_waits_as_long_as_the_program_may_run_and_no_longer(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("hang", timeout=0.2)  # waits: so long
         assert answer["status"] == "running"
@@ -221,7 +225,7 @@ async def _is(w: World, workflow_id: object, status: str) -> bool:
     return (await w.workflow(workflow_id))["status"] == status
 
 
-async def test_the_same_key_runs_once_and_returns_the_same() -> None:
+async def test_the_same_key_runs_once_and_returns_the_same(world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("return 1;", idempotency_key="k")
         again = await w.execute("return 1;", idempotency_key="k")
@@ -229,7 +233,7 @@ async def test_the_same_key_runs_once_and_returns_the_same() -> None:
         assert len(w.peers.runs) == 1
 
 
-async def test_the_same_key_at_once_runs_once() -> None:
+async def test_the_same_key_at_once_runs_once(world: Worlds) -> None:
     async with world() as w:
         answers = await asyncio.gather(
             *(w.execute("return 1;", idempotency_key="k") for _ in range(5))
@@ -238,7 +242,7 @@ async def test_the_same_key_at_once_runs_once() -> None:
         assert len(w.peers.runs) == 1
 
 
-async def test_the_same_key_for_something_else_is_a_conflict() -> None:
+async def test_the_same_key_for_something_else_is_a_conflict(world: Worlds) -> None:
     async with world() as w:
         await w.execute("return 1;", idempotency_key="k")
         body = {"code": "return 2;", "idempotency_key": "k"}
@@ -247,7 +251,7 @@ async def test_the_same_key_for_something_else_is_a_conflict() -> None:
         assert "another request" in answer.json()["error"]["message"]
 
 
-async def test_a_workflow_continues_when_its_caller_disconnects() -> None:
+async def test_a_workflow_continues_when_its_caller_disconnects(world: Worlds) -> None:
     async with world() as w:
         waiting = asyncio.create_task(w.execute("hang", idempotency_key="k"))
         await eventually(lambda: w.peers.runs)
@@ -258,7 +262,7 @@ async def test_a_workflow_continues_when_its_caller_disconnects() -> None:
         await eventually(lambda: _is(w, workflow_id, "success"))
 
 
-async def test_a_caller_whose_notification_was_lost_is_answered() -> None:
+async def test_a_caller_whose_notification_was_lost_is_answered(world: Worlds) -> None:
     async with world() as w:
         workflows, terms = w.parts.workflows, replace(w.parts.workflows.terms, poll_every_s=0.05)
         deaf = replace(workflows, notifier=LocalNotifier(), terms=terms)
@@ -268,7 +272,7 @@ async def test_a_caller_whose_notification_was_lost_is_answered() -> None:
         assert ended.workflow.state == "succeeded"
 
 
-async def test_waiting_callers_are_answered_when_the_gateway_stops() -> None:
+async def test_waiting_callers_are_answered_when_the_gateway_stops(world: Worlds) -> None:
     async with world() as w:
         waiting = asyncio.create_task(w.execute("hang"))
         await eventually(lambda: w.peers.runs)
@@ -278,7 +282,7 @@ async def test_waiting_callers_are_answered_when_the_gateway_stops() -> None:
         assert UUID(answer["workflow_id"])
 
 
-async def test_a_known_key_needs_no_analysis() -> None:
+async def test_a_known_key_needs_no_analysis(world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("return 1;", idempotency_key="k")
         before = len(w.peers.requests)
@@ -292,7 +296,7 @@ async def test_a_known_key_needs_no_analysis() -> None:
 
 
 async def test_a_caller_is_answered_at_the_end_of_its_run_while_the_store_is_away(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, world: Worlds
 ) -> None:
     async def away(*_: object) -> Never:
         raise StorageUnavailable("Postgres is away")
@@ -307,6 +311,15 @@ async def test_a_caller_is_answered_at_the_end_of_its_run_while_the_store_is_awa
             told = await asked
             assert told["status"] == "success"
             assert (await w.workflow(told["workflow_id"]))["status"] == "success"
-        key = SCOPE, UUID(told["workflow_id"])
-        assert w.kept.kept[key].state == "running"
-        await eventually(lambda: w.kept.kept[key].state == "succeeded")
+        workflow_id = UUID(told["workflow_id"])
+
+        async def stored() -> str | None:
+            found = await w.kept.get(SCOPE, workflow_id)
+            return found and found.state
+
+        assert await stored() == "running"
+
+        async def ended() -> bool:
+            return await stored() == "succeeded"
+
+        await eventually(ended)

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_gateway.adapters.bus.watch import BusWatch
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 MORE_THAN_ANY_DISK_MIB = 2**50
 
@@ -20,7 +24,7 @@ async def _refusal(w: World) -> str:
 
 
 async def test_with_a_full_disk_new_work_is_refused_with_the_folder_and_the_space_left(
-    tmp_path: Path,
+    tmp_path: Path, world: Worlds
 ) -> None:
     async with world(
         gateway_data_folders=(tmp_path,), gateway_min_free_mib=MORE_THAN_ANY_DISK_MIB
@@ -34,7 +38,9 @@ async def test_with_a_full_disk_new_work_is_refused_with_the_folder_and_the_spac
         assert health.json()["checks"]["disk"] == message
 
 
-async def test_with_space_left_or_without_folders_to_watch_work_is_accepted(tmp_path: Path) -> None:
+async def test_with_space_left_or_without_folders_to_watch_work_is_accepted(
+    tmp_path: Path, world: Worlds
+) -> None:
     folders = (tmp_path, tmp_path / "nowhere")
     for watched, least in ((folders, 0), ((), MORE_THAN_ANY_DISK_MIB)):
         async with world(gateway_data_folders=watched, gateway_min_free_mib=least) as w:
@@ -42,9 +48,9 @@ async def test_with_space_left_or_without_folders_to_watch_work_is_accepted(tmp_
             assert (await w.http.get("/healthz")).json()["checks"]["disk"] == "ok"
 
 
-async def test_while_nats_answers_and_stores_nothing_health_says_so_and_nothing_is_accepted() -> (
-    None
-):
+async def test_while_nats_answers_and_stores_nothing_health_says_so_and_nothing_is_accepted(
+    world: Worlds,
+) -> None:
     async with world() as w:
         w.broker.refusal = "NATS stores nothing: no space left on device"
         health = await w.http.get("/healthz")

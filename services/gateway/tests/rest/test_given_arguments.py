@@ -1,11 +1,15 @@
 """Arguments of capabilities that are called by name: refused before anything runs, or doubted."""
 
+import pytest
+
 from pml_common.contracts.parameters import CERTAIN
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.cached import learn, look
 from services.gateway.tests.support.harness import World
+
+pytestmark = pytest.mark.integration
 
 SCHEMA = {
     "type": "object",

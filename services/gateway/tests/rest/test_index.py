@@ -3,13 +3,17 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
+import pytest
+
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.search_index import IndexState, Reindex, ReindexState, ShowIndex
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
-from services.gateway.tests.support.harness import APPROVER, World, world
+from services.gateway.tests.support.harness import APPROVER, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -45,7 +49,7 @@ class FakeIndex:
         return IndexState(index="qdrant", reindex=run)
 
 
-async def test_the_state_of_the_index_is_shown() -> None:
+async def test_the_state_of_the_index_is_shown(world: Worlds) -> None:
     async with world() as w:
         await (index := FakeIndex()).serve(w)
         answer = await w.http.get("/api/index")
@@ -53,7 +57,7 @@ async def test_the_state_of_the_index_is_shown() -> None:
     assert index.asked == [ShowIndex(scope=SCOPE)]
 
 
-async def test_an_approver_alone_rebuilds_the_index() -> None:
+async def test_an_approver_alone_rebuilds_the_index(world: Worlds) -> None:
     async with world() as w:
         await (index := FakeIndex()).serve(w)
         assert (await w.http.post("/api/index/reindex")).status_code == 401
@@ -65,7 +69,7 @@ async def test_an_approver_alone_rebuilds_the_index() -> None:
     assert answer.json()["reindex"]["requested_by"] == getattr(asked, "principal", None)
 
 
-async def test_an_index_in_postgres_is_not_rebuilt() -> None:
+async def test_an_index_in_postgres_is_not_rebuilt(world: Worlds) -> None:
     async with world() as w:
         await FakeIndex(is_external=False).serve(w)
         answer = await w.http.post("/api/index/reindex", headers=APPROVER)
@@ -73,7 +77,9 @@ async def test_an_index_in_postgres_is_not_rebuilt() -> None:
     assert "no other index" in answer.json()["error"]["message"]
 
 
-async def test_results_by_words_alone_are_flagged_in_discovery_and_suggestions() -> None:
+async def test_results_by_words_alone_are_flagged_in_discovery_and_suggestions(
+    world: Worlds,
+) -> None:
     async with world() as w:
         whole = await w.http.post("/api/discover", json={"intent": "read"})
         suggested = await w.http.post("/api/execute", json={"intent": "read"})

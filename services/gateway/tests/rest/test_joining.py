@@ -10,7 +10,9 @@ from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.ports import Caller, CallerSide
 from services.gateway.tests.support.builders import SCOPE
-from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.harness import Json, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 
 async def _approved(w: World, asked: Json) -> None:
@@ -19,7 +21,7 @@ async def _approved(w: World, asked: Json) -> None:
     assert answer.json()["status"] == "success"
 
 
-async def test_the_same_call_three_times_makes_one_approval_and_one_run() -> None:
+async def test_the_same_call_three_times_makes_one_approval_and_one_run(world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("ask", args={"path": "/a"}, intent="look")
         again = await w.execute("ask", args={"path": "/a"}, intent="look at it", timeout=90)
@@ -33,7 +35,7 @@ async def test_the_same_call_three_times_makes_one_approval_and_one_run() -> Non
         assert len(w.peers.runs) == 1
 
 
-async def test_a_result_that_was_delivered_is_not_joined_again() -> None:
+async def test_a_result_that_was_delivered_is_not_joined_again(world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("ask")
         await _approved(w, first)
@@ -41,14 +43,14 @@ async def test_a_result_that_was_delivered_is_not_joined_again() -> None:
         assert (await w.execute("ask"))["workflow_id"] != first["workflow_id"]
 
 
-async def test_calls_at_the_same_time_join_each_other() -> None:
+async def test_calls_at_the_same_time_join_each_other(world: Worlds) -> None:
     async with world() as w:
         answers = await asyncio.gather(*(w.execute("ask") for _ in range(5)))
         assert len({answer["workflow_id"] for answer in answers}) == 1
         assert sum("joined" in answer for answer in answers) == 4
 
 
-async def test_who_joins_a_run_waits_for_its_end() -> None:
+async def test_who_joins_a_run_waits_for_its_end(world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("ask hang")
         await w.decide(first["workflow_id"], "approve")
@@ -70,7 +72,7 @@ async def test_who_joins_a_run_waits_for_its_end() -> None:
         {"name": "fs:look"},
     ],
 )
-async def test_another_call_joins_nothing(other: Json) -> None:
+async def test_another_call_joins_nothing(other: Json, world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("ask", args={"path": "/a"})
         call: Json = {"code": "ask", "args": {"path": "/a"}, **other}
@@ -79,14 +81,14 @@ async def test_another_call_joins_nothing(other: Json) -> None:
         assert "joined" not in answer
 
 
-async def test_what_was_begun_with_a_key_is_not_joined_without_it() -> None:
+async def test_what_was_begun_with_a_key_is_not_joined_without_it(world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("ask", idempotency_key="k")
         assert (await w.execute("ask"))["workflow_id"] != first["workflow_id"]
         assert (await w.execute("ask", idempotency_key="k"))["workflow_id"] == first["workflow_id"]
 
 
-async def test_another_credential_joins_nothing() -> None:
+async def test_another_credential_joins_nothing(world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("ask")
         agents, request = w.parts.use_cases.agents, ExecuteRequest(code="ask")
@@ -96,14 +98,14 @@ async def test_another_credential_joins_nothing() -> None:
         assert str(ours.workflow_id) == first["workflow_id"]
 
 
-async def test_programs_that_need_no_approval_are_never_joined() -> None:
+async def test_programs_that_need_no_approval_are_never_joined(world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("return 1;")
         assert (await w.execute("return 1;"))["workflow_id"] != first["workflow_id"]
 
 
 @pytest.mark.parametrize("decision", ["deny", "replan"])
-async def test_what_was_refused_is_asked_again(decision: str) -> None:
+async def test_what_was_refused_is_asked_again(decision: str, world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("ask")
         await w.decide(first["workflow_id"], decision)
@@ -112,13 +114,13 @@ async def test_what_was_refused_is_asked_again(decision: str) -> None:
         assert again["workflow_id"] != first["workflow_id"]
 
 
-async def test_an_approval_that_has_expired_is_asked_again() -> None:
+async def test_an_approval_that_has_expired_is_asked_again(world: Worlds) -> None:
     async with world(gateway_approval_ttl_s=0.000001) as w:
         first = await w.execute("ask")
         assert (await w.execute("ask"))["workflow_id"] != first["workflow_id"]
 
 
-async def test_an_answer_that_reaches_nobody_is_not_delivered() -> None:
+async def test_an_answer_that_reaches_nobody_is_not_delivered(world: Worlds) -> None:
     async def gone() -> bool:
         return True
 
@@ -132,7 +134,7 @@ async def test_an_answer_that_reaches_nobody_is_not_delivered() -> None:
 
 
 @pytest.mark.parametrize("way", ["tool", "view"])
-async def test_a_result_that_its_caller_fetched_is_delivered(way: str) -> None:
+async def test_a_result_that_its_caller_fetched_is_delivered(way: str, world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("ask")
         await _approved(w, first)
@@ -145,7 +147,7 @@ async def test_a_result_that_its_caller_fetched_is_delivered(way: str) -> None:
         assert (await w.execute("ask"))["workflow_id"] != first["workflow_id"]
 
 
-async def test_a_result_that_somebody_else_fetched_is_still_the_callers() -> None:
+async def test_a_result_that_somebody_else_fetched_is_still_the_callers(world: Worlds) -> None:
     async with world() as w:
         first = await w.execute("ask")
         await _approved(w, first)

@@ -2,15 +2,19 @@
 
 from uuid import UUID
 
+import pytest
+
 from pml_common.contracts import catalog
 from pml_common.contracts.learner import RebuildLearning, RebuildProgress
 from services.gateway.tests.support.builders import SCOPE
-from services.gateway.tests.support.harness import APPROVER, world
+from services.gateway.tests.support.harness import APPROVER, Worlds
+
+pytestmark = pytest.mark.integration
 
 PROGRESS = RebuildProgress(rebuilt=1, changed=1, traces=7, missing=0, left=2, after=UUID(int=1))
 
 
-async def test_an_approver_rebuilds_and_nobody_else() -> None:
+async def test_an_approver_rebuilds_and_nobody_else(world: Worlds) -> None:
     asked: list[RebuildLearning] = []
 
     async def rebuild(query: RebuildLearning) -> RebuildProgress:

@@ -14,7 +14,9 @@ from libs.pml_common.tests.support.measured import Measured, measured
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.telemetry import metrics
 from pml_gateway.entrypoints.http.measures import Measured as Measuring
-from services.gateway.tests.support.harness import world
+from services.gateway.tests.support.harness import Worlds
+
+pytestmark = pytest.mark.integration
 
 REQUESTS = f"{metrics.HTTP_DURATION.prometheus_name}_count"
 WORKFLOWS = f"{metrics.WORKFLOWS.prometheus_name}_count"
@@ -27,7 +29,7 @@ def m() -> Generator[Measured]:
         yield one
 
 
-async def test_requests_are_measured_by_route_and_never_by_path(m: Measured) -> None:
+async def test_requests_are_measured_by_route_and_never_by_path(m: Measured, world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("return 1;")
         await w.http.get(f"/api/workflows/{asked['workflow_id']}")
@@ -60,7 +62,9 @@ async def test_a_mounted_route_has_its_path_and_a_failed_request_a_status(m: Mea
     assert m.value(REQUESTS, http_route="other", http_response_status_code="404") == 1
 
 
-async def test_the_end_of_a_workflow_is_measured_with_its_outcome(m: Measured) -> None:
+async def test_the_end_of_a_workflow_is_measured_with_its_outcome(
+    m: Measured, world: Worlds
+) -> None:
     async with world() as w:
         await w.execute("return 1;")
         assert await eventually(lambda: m.value(WORKFLOWS, pml_outcome="success") == 1)
@@ -68,7 +72,7 @@ async def test_the_end_of_a_workflow_is_measured_with_its_outcome(m: Measured) -
         assert await eventually(lambda: m.value(WORKFLOWS, pml_outcome="denied") == 1)
 
 
-async def test_a_decision_is_measured_once(m: Measured) -> None:
+async def test_a_decision_is_measured_once(m: Measured, world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         assert m.value(APPROVALS) == 0
@@ -83,7 +87,7 @@ async def test_a_decision_is_measured_once(m: Measured) -> None:
         assert m.value(APPROVALS) == 3
 
 
-async def test_a_wait_for_a_turn_is_measured(m: Measured) -> None:
+async def test_a_wait_for_a_turn_is_measured(m: Measured, world: Worlds) -> None:
     async with world(gateway_max_in_flight=1, gateway_max_waiting_per_scope=1) as w:
         first = asyncio.create_task(w.execute("hang"))
         await eventually(lambda: len(w.peers.runs) == 1)

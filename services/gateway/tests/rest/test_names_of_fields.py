@@ -6,12 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from services.gateway.tests.support.harness import Json, world
+from services.gateway.tests.support.harness import Json, Worlds
+
+pytestmark = pytest.mark.integration
 
 _CAMEL = re.compile("[a-z][A-Z]")
 
 
-async def test_no_described_field_or_parameter_is_in_camel_case() -> None:
+async def test_no_described_field_or_parameter_is_in_camel_case(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         described = (await w.http.get("/openapi.json")).json()
     found = list(_names(described))
@@ -45,7 +47,9 @@ REQUESTS: list[Json] = [
 
 
 @pytest.mark.parametrize("body", REQUESTS)
-async def test_a_request_may_be_in_either_case_and_its_answer_is_in_snake_case(body: Json) -> None:
+async def test_a_request_may_be_in_either_case_and_its_answer_is_in_snake_case(
+    body: Json, world: Worlds
+) -> None:
     async with world() as w:
         answer = await w.http.post("/api/execute", json=body)
         assert answer.status_code == 200, answer.text

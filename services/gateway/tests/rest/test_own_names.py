@@ -9,7 +9,9 @@ from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import READ, SCOPE, WRITE
-from services.gateway.tests.support.harness import READY, World, world
+from services.gateway.tests.support.harness import READY, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 BARE = replace(READY, prefixed=False)
 CALLER = Caller(SCOPE, "mira")
@@ -27,7 +29,7 @@ async def _names(w: World) -> list[str]:
     return [tool.name for tool in listed.tools if not tool.name.startswith("pml_")]
 
 
-async def test_a_tool_is_listed_and_called_by_its_own_name_or_its_id() -> None:
+async def test_a_tool_is_listed_and_called_by_its_own_name_or_its_id(world: Worlds) -> None:
     async with world() as w:
         _connect(w, fs=(READ, WRITE))
         assert await _names(w) == ["read", "write"]
@@ -36,7 +38,7 @@ async def test_a_tool_is_listed_and_called_by_its_own_name_or_its_id() -> None:
         assert w.servers.made == ["fs:read", "fs:read"]
 
 
-async def test_names_that_two_servers_have_are_those_with_the_servers() -> None:
+async def test_names_that_two_servers_have_are_those_with_the_servers(world: Worlds) -> None:
     async with world() as w:
         _connect(w, fs=(READ, WRITE), web=(OTHER,))
         assert await _names(w) == ["fs_read", "write", "web_read"]
@@ -60,7 +62,7 @@ async def test_names_that_two_servers_have_are_those_with_the_servers() -> None:
         assert w.servers.made == ["web:read"]
 
 
-async def test_the_policy_decides_by_the_server_and_an_approval_names_it() -> None:
+async def test_the_policy_decides_by_the_server_and_an_approval_names_it(world: Worlds) -> None:
     policy = Policy(rules=(PolicyRule(pattern="fs:read", verdict="deny"),))
     async with world(gateway_policy=policy) as w:
         _connect(w, fs=(READ, WRITE))
@@ -72,7 +74,7 @@ async def test_the_policy_decides_by_the_server_and_an_approval_names_it() -> No
         assert w.servers.made == []
 
 
-async def test_a_tool_in_quarantine_is_explained_by_its_own_name() -> None:
+async def test_a_tool_in_quarantine_is_explained_by_its_own_name(world: Worlds) -> None:
     async with world() as w:
         await w.servers.review(w.parts.acceptance.quarantine, "fs")
         w.servers.declares = (READ.model_copy(update={"description": "Other."}), WRITE)
@@ -83,7 +85,7 @@ async def test_a_tool_in_quarantine_is_explained_by_its_own_name() -> None:
 
 
 @pytest.mark.parametrize("state", ["connecting", "failed"])
-async def test_an_unknown_name_may_be_of_a_server_that_is_away(state: str) -> None:
+async def test_an_unknown_name_may_be_of_a_server_that_is_away(state: str, world: Worlds) -> None:
     async with world() as w:
         w.servers.listed = {"fs": ()}
         away = replace(BARE, tools=0, error="it is away")

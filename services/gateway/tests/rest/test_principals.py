@@ -3,7 +3,9 @@
 import pytest
 
 from pml_common.contracts.gateway import PrincipalDataDeleted, WorkflowDataDeleted
-from services.gateway.tests.support.harness import APPROVER_KEY, World, world
+from services.gateway.tests.support.harness import APPROVER_KEY, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 APPROVER = {"Authorization": f"Bearer {APPROVER_KEY}"}
 OWN = "/api/principals/mira"
@@ -28,7 +30,7 @@ def of_workflows(w: World) -> set[str]:
 
 
 async def test_a_principal_deletes_its_data_part_by_part_and_again(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, world: Worlds
 ) -> None:
     monkeypatch.setattr("pml_gateway.application.delete_principal.WORKFLOWS_OF_PART", 2)
     async with world() as w:
@@ -50,7 +52,7 @@ async def test_a_principal_deletes_its_data_part_by_part_and_again(
         assert again["deleted"] == 0
 
 
-async def test_only_the_principal_and_an_admin_may() -> None:
+async def test_only_the_principal_and_an_admin_may(world: Worlds) -> None:
     async with world() as w:
         done = await w.execute("return 1;")
         other = await w.http.delete("/api/principals/noor")
@@ -64,14 +66,14 @@ async def test_only_the_principal_and_an_admin_may() -> None:
         assert of_workflows(w) == {done["workflow_id"]}
 
 
-async def test_an_approver_who_is_no_admin_may_not() -> None:
+async def test_an_approver_who_is_no_admin_may_not(world: Worlds) -> None:
     async with world(gateway_approver_is_admin=False) as w:
         await w.execute("return 1;")
         assert (await w.http.delete(OWN, headers=APPROVER)).status_code == 403
         assert of_workflows(w) == set()
 
 
-async def test_what_has_not_ended_is_named_and_kept() -> None:
+async def test_what_has_not_ended_is_named_and_kept(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         part = (await w.http.delete(OWN)).json()

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import pytest
+
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.learner import ExecutionTrace
@@ -11,12 +13,14 @@ from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.stub_tools import ECHO
 from services.gateway.tests.support.builders import ELSEWHERE, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.support.fakes import record
-from services.gateway.tests.support.harness import READY, failed, world
+from services.gateway.tests.support.harness import READY, Worlds, failed
+
+pytestmark = pytest.mark.integration
 
 EXAMPLES = Path(__file__).parents[4] / "libs/pml_common/examples"
 
 
-async def test_a_workflow_is_shown_with_all_its_details() -> None:
+async def test_a_workflow_is_shown_with_all_its_details(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("return 1;", intent="look", args={"path": "/a"})
         view = await w.workflow(answer["workflow_id"])
@@ -32,7 +36,7 @@ async def test_a_workflow_is_shown_with_all_its_details() -> None:
         assert view["finished_at"] >= view["created_at"]
 
 
-async def test_workflows_are_listed_in_pages_newest_first() -> None:
+async def test_workflows_are_listed_in_pages_newest_first(world: Worlds) -> None:
     async with world() as w:
         made = [(await w.execute(f"return {n};"))["workflow_id"] for n in range(3)]
         page = (await w.http.get("/api/workflows", params={"limit": 2})).json()
@@ -43,7 +47,7 @@ async def test_workflows_are_listed_in_pages_newest_first() -> None:
         assert "code" not in page["workflows"][0]
 
 
-async def test_capabilities_come_from_the_registry_by_id_or_name() -> None:
+async def test_capabilities_come_from_the_registry_by_id_or_name(world: Worlds) -> None:
     async with world() as w:
         known = record(workflow(), "fs:known")
         w.peers.names |= {
@@ -59,7 +63,7 @@ async def test_capabilities_come_from_the_registry_by_id_or_name() -> None:
         assert "no capability" in theirs.json()["error"]["message"]
 
 
-async def test_traces_come_from_the_learner() -> None:
+async def test_traces_come_from_the_learner(world: Worlds) -> None:
     async with world() as w:
         new = workflow()
         for path in (f"/api/traces/{new.workflow_id}", f"/api/workflows/{new.workflow_id}/trace"):
@@ -72,7 +76,7 @@ async def test_traces_come_from_the_learner() -> None:
         assert last.scope == SCOPE
 
 
-async def test_one_trace_comes_from_the_learner() -> None:
+async def test_one_trace_comes_from_the_learner(world: Worlds) -> None:
     path = EXAMPLES / "qry.learner.find-trace.v1.reply.json"
     example = ExecutionTrace.model_validate_json(path.read_text())
     trace = example.model_copy(update={"large_results": ()})
@@ -85,7 +89,7 @@ async def test_one_trace_comes_from_the_learner() -> None:
         assert "no trace" in missing.json()["error"]["message"]
 
 
-async def test_a_large_result_of_a_trace_says_until_when_its_workflow_has_it() -> None:
+async def test_a_large_result_of_a_trace_says_until_when_its_workflow_has_it(world: Worlds) -> None:
     path = EXAMPLES / "qry.learner.find-trace.v1.reply.json"
     known = ExecutionTrace.model_validate_json(path.read_text())
     (of_task,) = known.large_results
@@ -113,7 +117,7 @@ async def test_a_large_result_of_a_trace_says_until_when_its_workflow_has_it() -
         assert await large(one) == [(True, False), (True, False)]
 
 
-async def test_discovery_comes_from_the_registry() -> None:
+async def test_discovery_comes_from_the_registry(world: Worlds) -> None:
     async with world() as w:
         page = (await w.http.post("/api/discover", json={"intent": "read", "limit": 2})).json()
         assert page["hits"][0]["description"] == "read"
@@ -123,7 +127,7 @@ async def test_discovery_comes_from_the_registry() -> None:
         assert bad.json()["error"]["fields"][0]["field"] == "min_score"
 
 
-async def test_what_the_policy_denies_is_neither_found_nor_suggested() -> None:
+async def test_what_the_policy_denies_is_neither_found_nor_suggested(world: Worlds) -> None:
     policy = {"rules": [{"pattern": READ.tool_id, "verdict": "deny"}]}
     async with world(gateway_policy=policy) as w:
         page = (await w.http.post("/api/discover", json={"intent": "read"})).json()
@@ -133,7 +137,7 @@ async def test_what_the_policy_denies_is_neither_found_nor_suggested() -> None:
         assert (answer["status"], answer.get("suggestions", [])) == ("suggestions", [])
 
 
-async def test_tools_are_those_of_the_servers_without_the_denied() -> None:
+async def test_tools_are_those_of_the_servers_without_the_denied(world: Worlds) -> None:
     policy = {"rules": [{"pattern": "fs:write", "verdict": "deny"}]}
     async with world(gateway_policy=policy) as w:
         tools = (await w.http.get("/api/tools")).json()["tools"]
@@ -148,7 +152,9 @@ async def test_tools_are_those_of_the_servers_without_the_denied() -> None:
         ]
 
 
-async def test_tools_are_shown_with_what_results_showed_of_their_present_definition() -> None:
+async def test_tools_are_shown_with_what_results_showed_of_their_present_definition(
+    world: Worlds,
+) -> None:
     learned: JsonObject = {"type": "object", "properties": {"size": {"type": "integer"}}}
     async with world() as w:
         seen = READ.model_copy(update={"learned_output": learned})
@@ -165,7 +171,7 @@ async def test_tools_are_shown_with_what_results_showed_of_their_present_definit
 
 
 async def test_a_policy_file_holds_for_programs_and_single_calls_from_its_change_on(
-    tmp_path: Path,
+    tmp_path: Path, world: Worlds
 ) -> None:
     file = tmp_path / "policy.json"
     async with world(gateway_policy_file=file) as w:
@@ -187,7 +193,7 @@ async def test_a_policy_file_holds_for_programs_and_single_calls_from_its_change
         assert (await w.http.get("/api/tools")).json()["tools"] == tools
 
 
-async def test_servers_and_health_report_what_is_wrong_with_each() -> None:
+async def test_servers_and_health_report_what_is_wrong_with_each(world: Worlds) -> None:
     async with world() as w:
         w.servers.stands = {"fs": READY, "web": failed(READY, "connection refused")}
         servers = (await w.http.get("/api/servers")).json()["servers"]
@@ -204,7 +210,7 @@ async def test_servers_and_health_report_what_is_wrong_with_each() -> None:
         assert (await w.http.get("/livez")).json() == {"status": "ok"}
 
 
-async def test_every_route_is_described_with_an_id_and_the_error_form() -> None:
+async def test_every_route_is_described_with_an_id_and_the_error_form(world: Worlds) -> None:
     async with world(peers_there=False) as w:
         api = (await w.http.get("/openapi.json")).json()
         operations = {

@@ -1,10 +1,14 @@
 """Reload of the configured servers over REST: for approvers, and what it says."""
 
+import pytest
+
 from pml_gateway.ports import Reloaded
-from services.gateway.tests.support.harness import APPROVER, world
+from services.gateway.tests.support.harness import APPROVER, Worlds
+
+pytestmark = pytest.mark.integration
 
 
-async def test_an_approver_reloads_the_servers_and_nobody_else() -> None:
+async def test_an_approver_reloads_the_servers_and_nobody_else(world: Worlds) -> None:
     async with world() as w:
         w.servers.reloaded = Reloaded(added=("git",), faulty={"web": ("mcpServers.web: no url",)})
         path = "/api/servers/reload"
@@ -22,7 +26,7 @@ async def test_an_approver_reloads_the_servers_and_nobody_else() -> None:
         )
 
 
-async def test_a_file_with_a_fault_is_a_conflict_and_is_reported() -> None:
+async def test_a_file_with_a_fault_is_a_conflict_and_is_reported(world: Worlds) -> None:
     async with world() as w:
         health = (await w.http.get("/healthz")).json()
         assert health["mcp_servers_file"] == "ok"

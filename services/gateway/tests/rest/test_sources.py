@@ -1,15 +1,19 @@
 """Sources of programs, as they are sent to the analyzer."""
 
+import pytest
+
 from pml_common.contracts.source import FromDag, FromTool
 from services.gateway.tests.support.builders import ELSEWHERE, SCOPE, workflow
 from services.gateway.tests.support.fakes import record
-from services.gateway.tests.support.harness import world
+from services.gateway.tests.support.harness import Worlds
+
+pytestmark = pytest.mark.integration
 
 DAG = {"tasks": [{"id": "a", "tool": "fs:read"}]}
 TOOL = FromTool(tool_id="fs:read", default_args={"path": "/a"})
 
 
-async def test_a_dag_and_a_tool_are_requested_as_they_were_sent() -> None:
+async def test_a_dag_and_a_tool_are_requested_as_they_were_sent(world: Worlds) -> None:
     async with world() as w:
         tool = {"tool_id": TOOL.tool_id, "default_args": TOOL.default_args}
         for body in ({"dag": DAG}, {"tool": tool}, {"code": "return 1;"}):
@@ -19,7 +23,7 @@ async def test_a_dag_and_a_tool_are_requested_as_they_were_sent() -> None:
         assert sources == [FromDag.model_validate({"dag": DAG}), TOOL, None]
 
 
-async def test_a_program_of_another_scope_is_requested_with_its_source() -> None:
+async def test_a_program_of_another_scope_is_requested_with_its_source(world: Worlds) -> None:
     async with world() as w:
         for scope, visibility in ((SCOPE, "project"), (ELSEWHERE, "public")):
             found = record(workflow(scope=scope), "fs:look")

@@ -13,7 +13,9 @@ from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.cached import MEMOIZE, choose, learn
 from services.gateway.tests.support.dns import example
-from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.harness import Json, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 SCHEMA: Json = {
     "type": "object",
@@ -187,7 +189,7 @@ async def test_what_became_of_guesses_moves_the_threshold(w: World) -> None:
     )
 
 
-async def test_a_span_of_zero_fixes_the_threshold() -> None:
+async def test_a_span_of_zero_fixes_the_threshold(world: Worlds) -> None:
     async with world(gateway_speculation_span=0.0) as w:
         find(w)
         await speculate(w)

@@ -3,6 +3,8 @@
 from typing import cast
 from uuid import UUID
 
+import pytest
+
 from pml_common.contracts import catalog
 from pml_common.contracts.learner import (
     Feedback,
@@ -19,6 +21,8 @@ from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.cached import learn, look
 from services.gateway.tests.support.dns import example
 from services.gateway.tests.support.harness import World
+
+pytestmark = pytest.mark.integration
 
 
 async def test_a_call_by_name_is_counted_under_it_and_a_program_under_none(w: World) -> None:

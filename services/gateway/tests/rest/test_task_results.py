@@ -13,7 +13,9 @@ from pml_gateway.domain.api.errors import Conflict, NotFound, ResultUnavailable
 from pml_gateway.domain.api.task_results import GetTaskResult
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import ELSEWHERE, SCOPE
-from services.gateway.tests.support.harness import Json, World, world
+from services.gateway.tests.support.harness import Json, World, Worlds
+
+pytestmark = pytest.mark.integration
 
 MIRA = Caller(SCOPE, "mira")
 
@@ -28,7 +30,7 @@ async def stop(w: World, workflow_id: object, caller: Caller = MIRA) -> ExecuteR
     return await agents.stop(caller, UUID(str(workflow_id)), "enough")
 
 
-async def test_a_result_is_returned_again_and_in_pages() -> None:
+async def test_a_result_is_returned_again_and_in_pages(world: Worlds) -> None:
     async with world() as w:
         done = await w.execute("return 1;", args={"path": "/a"})
         again = await get(w, done)
@@ -38,7 +40,7 @@ async def test_a_result_is_returned_again_and_in_pages() -> None:
         assert (page.text, page.next_offset) == ('[{"st', 5)
 
 
-async def test_a_pending_approval_is_answered_at_once_without_a_wait() -> None:
+async def test_a_pending_approval_is_answered_at_once_without_a_wait(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         answer = await get(w, asked)
@@ -46,7 +48,7 @@ async def test_a_pending_approval_is_answered_at_once_without_a_wait() -> None:
         assert answer.next is not None
 
 
-async def test_who_waits_gets_the_result_once_a_person_has_approved() -> None:
+async def test_who_waits_gets_the_result_once_a_person_has_approved(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask", args={"path": "/a"})
         async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
@@ -57,7 +59,7 @@ async def test_who_waits_gets_the_result_once_a_person_has_approved() -> None:
         assert len(w.peers.runs) == 1
 
 
-async def test_who_waits_hears_of_a_denial() -> None:
+async def test_who_waits_hears_of_a_denial(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         await w.decide(asked["workflow_id"], "deny", reason="no")
@@ -66,7 +68,7 @@ async def test_who_waits_hears_of_a_denial() -> None:
         assert answer.error.message == "approver:noor denied it: no"
 
 
-async def test_a_wait_is_bounded() -> None:
+async def test_a_wait_is_bounded(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask hang")
         assert (await get(w, asked, wait_s=0.01)).status == "approval_required"
@@ -76,7 +78,7 @@ async def test_a_wait_is_bounded() -> None:
         assert answer.next is not None
 
 
-async def test_results_of_another_scope_are_unknown() -> None:
+async def test_results_of_another_scope_are_unknown(world: Worlds) -> None:
     async with world() as w:
         done = await w.execute("return 1;")
         for caller, asked in (
@@ -90,7 +92,7 @@ async def test_results_of_another_scope_are_unknown() -> None:
             await stop(w, done["workflow_id"], Caller(ELSEWHERE, "mira"))
 
 
-async def test_results_of_tasks_expire_and_the_workflows_own_stays() -> None:
+async def test_results_of_tasks_expire_and_the_workflows_own_stays(world: Worlds) -> None:
     async with world(gateway_result_ttl_s=0.000001) as w:
         done = await w.execute("return 1;")
         ended_at = datetime.fromisoformat((await w.workflow(done["workflow_id"]))["finished_at"])
@@ -101,7 +103,7 @@ async def test_results_of_tasks_expire_and_the_workflows_own_stays() -> None:
         assert (await get(w, done)).result == done["result"]
 
 
-async def test_a_waiting_workflow_is_stopped_and_an_ended_one_is_not() -> None:
+async def test_a_waiting_workflow_is_stopped_and_an_ended_one_is_not(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         answer = await stop(w, asked["workflow_id"])

@@ -5,7 +5,9 @@ from uuid import uuid4
 import pytest
 
 from pml_gateway.domain.api import shown_calls
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 
 async def _approval(w: World, workflow_id: object, **query: str) -> dict[str, object]:
@@ -14,7 +16,7 @@ async def _approval(w: World, workflow_id: object, **query: str) -> dict[str, ob
     return answer.json()
 
 
-async def test_list_response_and_approval_show_the_same_calls() -> None:
+async def test_list_response_and_approval_show_the_same_calls(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         approval = await _approval(w, asked["workflow_id"])
@@ -31,7 +33,9 @@ async def test_list_response_and_approval_show_the_same_calls() -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-async def test_a_decision_is_stored_with_the_digest_shown_its_maker_and_time(whole: bool) -> None:
+async def test_a_decision_is_stored_with_the_digest_shown_its_maker_and_time(
+    whole: bool, world: Worlds
+) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         digest = asked["approval"]["shown_digest"]
@@ -45,7 +49,7 @@ async def test_a_decision_is_stored_with_the_digest_shown_its_maker_and_time(who
         assert approval["shown_digest"] == digest, "it can be looked at later"
 
 
-async def test_a_decision_with_another_digest_is_stale() -> None:
+async def test_a_decision_with_another_digest_is_stale(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         shown = {"digest": "0" * 64, "whole": True}
@@ -56,7 +60,7 @@ async def test_a_decision_with_another_digest_is_stale() -> None:
         assert (await w.workflow(asked["workflow_id"]))["status"] == "approval_required"
 
 
-async def test_an_invalid_digest_is_rejected() -> None:
+async def test_an_invalid_digest_is_rejected(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         shown = {"digest": "xyz", "whole": True}
@@ -65,7 +69,7 @@ async def test_an_invalid_digest_is_rejected() -> None:
 
 
 async def test_an_incomplete_listing_can_be_denied_but_not_approved(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, world: Worlds
 ) -> None:
     monkeypatch.setattr(shown_calls, "MAX_CALLS", 0)
     async with world() as w:
@@ -77,7 +81,7 @@ async def test_an_incomplete_listing_can_be_denied_but_not_approved(
         assert (await w.decide(asked["workflow_id"], "deny")).status_code == 200
 
 
-async def test_a_workflow_that_needed_no_approval_has_none() -> None:
+async def test_a_workflow_that_needed_no_approval_has_none(world: Worlds) -> None:
     async with world() as w:
         done = await w.execute("return 1;")
         for workflow_id in (done["workflow_id"], uuid4()):

@@ -2,7 +2,9 @@
 
 import pytest
 
-from services.gateway.tests.support.harness import APPROVER, world
+from services.gateway.tests.support.harness import APPROVER, Worlds
+
+pytestmark = pytest.mark.integration
 
 
 def _path(workflow_id: object) -> str:
@@ -22,7 +24,7 @@ def _path(workflow_id: object) -> str:
     ids=["agent", "wrong key", "other scheme", "page of ours", "claims"],
 )
 async def test_without_the_key_a_decision_gets_401_with_the_remedy_and_changes_nothing(
-    shown: dict[str, str], decision: str
+    shown: dict[str, str], decision: str, world: Worlds
 ) -> None:
     async with world() as w:
         asked = await w.execute("ask")
@@ -38,7 +40,7 @@ async def test_without_the_key_a_decision_gets_401_with_the_remedy_and_changes_n
         assert w.peers.runs == []
 
 
-async def test_a_page_of_another_site_may_not_decide_even_with_the_key() -> None:
+async def test_a_page_of_another_site_may_not_decide_even_with_the_key(world: Worlds) -> None:
     async with world() as w:
         asked = await w.execute("ask")
         answer = await w.http.post(
@@ -50,7 +52,7 @@ async def test_a_page_of_another_site_may_not_decide_even_with_the_key() -> None
         assert (await w.workflow(asked["workflow_id"]))["status"] == "approval_required"
 
 
-async def test_preflight_requests_get_no_permission() -> None:
+async def test_preflight_requests_get_no_permission(world: Worlds) -> None:
     async with world() as w:
         answer = await w.http.options(
             _path("x"),
@@ -63,7 +65,7 @@ async def test_preflight_requests_get_no_permission() -> None:
         assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_the_key_does_not_change_the_principal_of_an_execution() -> None:
+async def test_the_key_does_not_change_the_principal_of_an_execution(world: Worlds) -> None:
     async with world() as w:
         answer = await w.http.post("/api/execute", json={"code": "ask"}, headers=APPROVER)
         assert answer.json()["status"] == "approval_required"
@@ -73,7 +75,7 @@ async def test_the_key_does_not_change_the_principal_of_an_execution() -> None:
         assert [one["principal"] for one in page["approvals"]] == ["mira"]
 
 
-async def test_a_gateway_without_an_approver_accepts_no_decision() -> None:
+async def test_a_gateway_without_an_approver_accepts_no_decision(world: Worlds) -> None:
     async with world(gateway_approver_key_sha256=None) as w:
         asked = await w.execute("ask")
         answer = await w.decide(asked["workflow_id"], "approve")
@@ -81,7 +83,7 @@ async def test_a_gateway_without_an_approver_accepts_no_decision() -> None:
         assert "PML_GATEWAY_APPROVER_KEY_SHA256" in answer.json()["error"]["message"]
 
 
-async def test_openapi_requires_the_credential_for_deciding_only() -> None:
+async def test_openapi_requires_the_credential_for_deciding_only(world: Worlds) -> None:
     async with world() as w:
         described = (await w.http.get("/openapi.json")).json()
         assert described["components"]["securitySchemes"]["approver"]["scheme"] == "bearer"

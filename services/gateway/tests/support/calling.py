@@ -11,8 +11,6 @@ from pml_common.contracts.gateway import CallTool
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.tool_calls import ToolCalls
@@ -22,6 +20,7 @@ from pml_gateway.domain.workflow.verdicts import Verdicts
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import CallLedger, ToolServers
 from services.gateway.tests.support.builders import AT, KEY, READ, TOOLS, WRITE, analyzed
+from services.gateway.tests.support.fake_stores import FakeLedger, FakeWorkflows
 from services.gateway.tests.support.steps import after
 
 RUNNING: dict[tuple[Scope, UUID], Workflow] = {}
@@ -84,7 +83,7 @@ def call(
     )
 
 
-class RunningWorkflows(MemoryWorkflowStore):
+class RunningWorkflows(FakeWorkflows):
     """Returns the workflows in RUNNING."""
 
     async def get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
@@ -103,7 +102,7 @@ def tool_calls(
     """Build the handler of calls of in a process that just started."""
     return ToolCalls(
         ToolRouter([servers]),
-        ledger or MemoryCallLedger(),
+        ledger or FakeLedger(),
         instance or uuid4(),
         runs or RunCache(RunningWorkflows()),
         lambda scope: policy(),

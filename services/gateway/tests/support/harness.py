@@ -1,12 +1,12 @@
-"""A gateway under test, in memory, with fake services around it."""
+"""A gateway under test in this process, with fake services around it."""
 
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import httpx2
@@ -19,18 +19,12 @@ from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.executor import CancelRun
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.storage.pool import Pool
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.local_notifier import LocalNotifier
-from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
-from pml_gateway.adapters.memory.elicitation import MemoryElicitation
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
-from pml_gateway.adapters.memory.principals import MemoryPrincipalDeletions
-from pml_gateway.adapters.memory.results import MemoryResults
-from pml_gateway.adapters.memory.speculations import MemorySpeculatedRuns
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
-from pml_gateway.adapters.stores import Stores
+from pml_gateway.adapters.stores import Stores, postgres_stores
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.app import mcp_endpoint, register_handlers, rest_api
 from pml_gateway.application.quarantine import Acceptance, Quarantine
@@ -45,15 +39,19 @@ from pml_gateway.ports import (
     Reloaded,
     ServerStatus,
     ToolServers,
+    WorkflowStore,
 )
 from pml_gateway.settings import GatewaySettings
 from services.gateway.tests.support.builders import AT, KEY, READ, RULES, SCOPE, TERMS, WRITE
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 from services.gateway.tests.support.fakes import FakeServices
 from services.gateway.tests.support.offering import StubOffers
 
 Json = dict[str, Any]
 APPROVER_KEY = "the key of the approver"
 APPROVER = {"Authorization": f"Bearer {APPROVER_KEY}"}
+PATIENCE_S = 10.0
+"""The patience with a database on a busy machine."""
 READY = ServerStatus(state="ready", error=None, tools=2, since=AT)
 
 
@@ -115,19 +113,8 @@ class FakeServers(ToolServers, ConfiguredServers):
         self.listed = {**self.listed, server: offered}
 
 
-def memory_stores(store: MemoryWorkflowStore) -> Stores:
-    """Build stores in memory."""
-    ledger, results, speculated = MemoryCallLedger(), MemoryResults(), MemorySpeculatedRuns(store)
-    store.erasing += [ledger.erase, results.erase, speculated.erase]
-    accepted, elicitation = MemoryAcceptedTools(), MemoryElicitation()
-    deletions = MemoryPrincipalDeletions()
-    return Stores(
-        store, store.outbox, ledger, results, accepted, elicitation, speculated, deletions
-    )
-
-
-def workflow_service(store: MemoryWorkflowStore, bus: MemoryBus | None = None) -> WorkflowService:
-    """Build a workflow service on a store in memory, with a run cache and a notifier of its own."""
+def workflow_service(store: FakeWorkflows, bus: MemoryBus | None = None) -> WorkflowService:
+    """Build a workflow service on a fake store, with a run cache and a notifier of its own."""
     bus = bus or MemoryBus()
     return WorkflowService(
         store=LiveWorkflows(store, bus),
@@ -165,7 +152,8 @@ class World:
     servers: FakeServers
     http: httpx2.AsyncClient
     broker: MemoryBroker
-    kept: MemoryWorkflowStore
+    kept: WorkflowStore
+    """The workflows that are in the database, whatever the gateway knows besides."""
 
     async def execute(self, code: str = "return 1;", **more: object) -> Json:
         """Call POST /api/execute and expect 200."""
@@ -201,27 +189,38 @@ class World:
 def assembled(
     chosen: GatewaySettings, bus: MemoryBus, stores: Stores, servers: FakeServers
 ) -> Parts:
-    """Assemble a gateway in memory."""
+    """Assemble a gateway in this process."""
     quarantine = Quarantine(stores.accepted, SCOPE, bus.now)
     router = ToolRouter([servers], quarantine.withheld)
     acceptance = Acceptance(quarantine, partial(servers.review, quarantine), router)
     return assemble(chosen, bus, stores, router, acceptance, servers, {}, uuid4(), KEY)
 
 
+class Worlds(Protocol):
+    """Starts gateways on the database of the test."""
+
+    def __call__(
+        self, peers_there: bool = True, **changed: object
+    ) -> AbstractAsyncContextManager[World]:
+        """Run a gateway and the services around it until the context exits."""
+        ...
+
+
 @asynccontextmanager
-async def world(peers_there: bool = True, **changed: object) -> AsyncGenerator[World]:
+async def running_world(
+    pool: Pool, peers_there: bool = True, **changed: object
+) -> AsyncGenerator[World]:
     """Run a gateway and the services around it until the context exits."""
-    broker, store, servers = MemoryBroker(), MemoryWorkflowStore(), FakeServers()
+    broker, servers, stores = MemoryBroker(), FakeServers(), postgres_stores(pool, PATIENCE_S)
     bus, peer_bus = MemoryBus(broker), MemoryBus(broker)
     peers = FakeServices(peer_bus)
-    stores = memory_stores(store)
     parts = assembled(settings(**changed), bus, stores, servers)
     await register_handlers(parts)
     if peers_there:
         await peers.start()
     async with client_of(rest_api(parts, mcp_endpoint(parts, StubOffers()))) as http:
         try:
-            yield World(parts, peers, servers, http, broker, store)
+            yield World(parts, peers, servers, http, broker, stores.workflows)
         finally:
             parts.notifier.close()
             await parts.direct.close()

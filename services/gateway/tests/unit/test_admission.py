@@ -7,13 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.application.admission import Admission
 from pml_gateway.domain.api.errors import Busy
 from pml_gateway.domain.workflow.turns import Bounds, Party
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.domain.workflow.workflow_state import State
 from services.gateway.tests.support.builders import SCOPE, workflow
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 
 ANA, BO = Party(SCOPE, "ana"), Party(SCOPE, "bo")
 PATIENCE_S = 30.0
@@ -23,7 +23,7 @@ class Scene:
     """An admission of one slot, and its callers."""
 
     def __init__(self, waiting: int = 8) -> None:
-        self.store = MemoryWorkflowStore()
+        self.store = FakeWorkflows()
         bounds = Bounds(in_flight=1, waiting=waiting, waiting_per_scope=waiting)
         self.admission = Admission(bounds, self.store)
         self.begun: list[UUID] = []

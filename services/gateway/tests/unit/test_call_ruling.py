@@ -14,7 +14,6 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.grant import GrantedCall
 from pml_common.contracts.structure import ReferenceArgument, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.domain.tool_calls.call_ruling import MOST_KEPT, Listed, direct_ruling, run_of
 from pml_gateway.domain.workflow.workflow import Workflow
@@ -35,6 +34,7 @@ from services.gateway.tests.support.calling import (
     tool_calls,
     with_grant,
 )
+from services.gateway.tests.support.fake_stores import FakeLedger
 from services.gateway.tests.support.harness import FakeServers
 
 EVIL: JsonObject = {"path": "/evil"}
@@ -161,7 +161,7 @@ async def test_a_policy_that_became_stricter_applies_and_one_that_became_looser_
 
 
 async def test_an_outcome_that_is_known_is_told_whatever_the_policy_says_now() -> None:
-    servers, ledger, asked = FakeServers(), MemoryCallLedger(), call(workflow(), WRITE)
+    servers, ledger, asked = FakeServers(), FakeLedger(), call(workflow(), WRITE)
     first = await tool_calls(servers, ledger).on_call_tool(asked)
     again = tool_calls(servers, ledger, policy=lambda: DENY)
     assert await again.on_call_tool(asked) == first
@@ -220,7 +220,7 @@ def reading_first(of: Workflow) -> ExecutionAnalyzed:
 
 async def test_references_are_compared_with_what_this_gateway_heard_or_the_ledger_holds() -> None:
     of = workflow()
-    run, servers, ledger = running(of, reading_first(of)), FakeServers(), MemoryCallLedger()
+    run, servers, ledger = running(of, reading_first(of)), FakeServers(), FakeLedger()
     calls = tool_calls(servers, ledger)
     assert (await calls.on_call_tool(call(run, WRITE))).status == "ask"
     claimed = await calls.on_call_tool(call(run, READ, EVIL))
@@ -260,7 +260,7 @@ async def test_only_a_repeatable_call_of_unknown_end_is_made_again(
     tool: object, first: str | None, status: Verdict
 ) -> None:
     asked = call(workflow(), READ if tool is READ else WRITE)
-    servers, ledger = FakeServers(), MemoryCallLedger()
+    servers, ledger = FakeServers(), FakeLedger()
     calls = tool_calls(servers, ledger)
     if first is not None:
         ended = ToolOutcome.model_validate({"status": first, "message": "so it was"})

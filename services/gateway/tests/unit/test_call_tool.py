@@ -11,13 +11,13 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import LOST, MISUSED, Entry, fingerprint
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_gateway.ports import CallOrigin
 from services.gateway.tests.support.builders import READ, WRITE, later, workflow
 from services.gateway.tests.support.calling import call, tool_calls
+from services.gateway.tests.support.fake_stores import FakeLedger
 from services.gateway.tests.support.harness import FakeServers
 
 OK = ToolOutcome(status="ok", result={"path": "/notes.txt"})
@@ -38,7 +38,7 @@ class HeldServers(FakeServers):
         return outcome
 
 
-class FrailLedger(MemoryCallLedger):
+class FrailLedger(FakeLedger):
     """Fails a given number of times."""
 
     def __init__(self) -> None:

@@ -14,7 +14,6 @@ from pml_common.contracts.dns import RecordPage
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.server_listings import wait_until_listed
@@ -24,6 +23,7 @@ from pml_gateway.entrypoints.mcp.tools import McpTools
 from pml_gateway.ports import AgentApi, Caller, CallOrigin, ServerStatus
 from services.gateway.tests.support.builders import AT, READ, WRITE, finished, workflow
 from services.gateway.tests.support.calling import RunningWorkflows, call, keep, running, tool_calls
+from services.gateway.tests.support.fake_stores import FakeLedger
 from services.gateway.tests.support.offering import StubOffers
 
 CONNECTING = ServerStatus(state="connecting", error=None, tools=0, since=AT)
@@ -101,7 +101,7 @@ async def test_a_second_try_that_finds_no_server_leaves_the_first_as_it_is() -> 
 
 
 async def test_a_call_that_was_begun_before_the_restart_is_not_told_as_never_made() -> None:
-    server, ledger, asked = Server(AWAY), MemoryCallLedger(), call(running(workflow()), WRITE)
+    server, ledger, asked = Server(AWAY), FakeLedger(), call(running(workflow()), WRITE)
     server.hinder.set()
     begun = Entry(fingerprint(asked), uuid4(), AT, repeatable=False)
     assert await ledger.begin(asked, begun) is None
@@ -123,7 +123,7 @@ async def test_a_call_whose_run_ends_while_it_waits_is_not_made() -> None:
 
 
 @dataclass
-class Slow(MemoryCallLedger):
+class Slow(FakeLedger):
     """A ledger that takes all the time a call has."""
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ async def test_without_time_left_nothing_is_sent() -> None:
 
 
 @dataclass
-class ListsMeanwhile(MemoryCallLedger):
+class ListsMeanwhile(FakeLedger):
     """A ledger during whose query the server lists its tools."""
 
     server: Server

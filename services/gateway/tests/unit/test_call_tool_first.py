@@ -4,17 +4,17 @@ import pytest
 
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import ToolDefinition
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import Entry
 from services.gateway.tests.support.builders import AT, READ, WRITE, later, workflow
 from services.gateway.tests.support.calling import call, tool_calls
+from services.gateway.tests.support.fake_stores import FakeLedger
 from services.gateway.tests.support.harness import FakeServers
 
 OK = ToolOutcome(status="ok", result={"path": "/notes.txt"})
 
 
-class AskedLedger(MemoryCallLedger):
+class AskedLedger(FakeLedger):
     """Counts its queries."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class AskedLedger(MemoryCallLedger):
         return await super().find(call)
 
 
-def calls(servers: FakeServers, ledger: MemoryCallLedger) -> ToolCalls:
+def calls(servers: FakeServers, ledger: FakeLedger) -> ToolCalls:
     """Build the handler of a process that just started."""
     return tool_calls(servers, ledger)
 

@@ -7,7 +7,6 @@ import pytest
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.adapters.memory.ledger import MemoryCallLedger
 from pml_gateway.domain.tool_calls.ledger import Entry
 from pml_gateway.ports import CallOrigin
 from services.gateway.tests.support.builders import (
@@ -17,6 +16,7 @@ from services.gateway.tests.support.builders import (
     workflow,
 )
 from services.gateway.tests.support.calling import call, tool_calls
+from services.gateway.tests.support.fake_stores import FakeLedger
 from services.gateway.tests.support.harness import FakeServers
 
 OURS = workflow(key="ours")
@@ -43,7 +43,7 @@ class Hanging(FakeServers):
 
 
 async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
-    servers, ledger = Hanging(), MemoryCallLedger()
+    servers, ledger = Hanging(), FakeLedger()
     calls = tool_calls(servers, ledger)
     asked = call(OURS, WRITE)
     answer = asyncio.create_task(calls.on_call_tool(asked))
@@ -60,7 +60,7 @@ async def test_a_call_is_cancelled_with_its_run_and_kept_as_unknown() -> None:
     assert servers.made == ["fs:write"]
 
 
-class SlowLedger(MemoryCallLedger):
+class SlowLedger(FakeLedger):
     """A ledger that answers once `answers` is set."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ async def test_a_call_is_not_made_if_its_run_ends_while_the_ledger_is_asked() ->
 
 
 async def test_a_call_that_a_stopping_gateway_gives_up_is_kept_as_begun() -> None:
-    servers, ledger = Hanging(), MemoryCallLedger()
+    servers, ledger = Hanging(), FakeLedger()
     calls = tool_calls(servers, ledger)
     asked = call(OURS, WRITE)
     answer = asyncio.create_task(calls.on_call_tool(asked))

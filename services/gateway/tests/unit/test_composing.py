@@ -18,7 +18,6 @@ from pml_common.contracts.curation import LiftCapability, SaveCapability
 from pml_common.contracts.decision import Decision, Policy
 from pml_common.contracts.merging import MergeCapabilities, PlanMerge
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.application.composing import Composing
 from pml_gateway.domain.api.curation import SaveProgram
 from pml_gateway.domain.api.records import MergeSources
@@ -26,6 +25,7 @@ from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import Caller, WorkflowStore
 from services.gateway.tests.support.builders import AT, SCOPE, analyzed, rejected, workflow
 from services.gateway.tests.support.dns import example
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 
 Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
@@ -72,7 +72,7 @@ class Services(QueryClient):
 
 
 def composing(services: Services, store: WorkflowStore | None = None) -> Composing:
-    return Composing(services, store or MemoryWorkflowStore(), lambda _: Policy(), lambda: AT)
+    return Composing(services, store or FakeWorkflows(), lambda _: Policy(), lambda: AT)
 
 
 async def test_a_merge_is_planned_analysed_for_its_caller_and_registered() -> None:
@@ -146,7 +146,7 @@ async def test_without_lift_the_program_is_saved_as_it_is() -> None:
 
 
 async def test_what_a_workflow_ran_is_lifted_by_the_id_of_its_program() -> None:
-    store, ran = MemoryWorkflowStore(), workflow()
+    store, ran = FakeWorkflows(), workflow()
     analysis = analyzed(ran)
     await store.accept(_with(ran, analysis), ())
     services = Services()
@@ -160,7 +160,7 @@ async def test_what_a_workflow_ran_is_lifted_by_the_id_of_its_program() -> None:
 
 
 async def test_a_workflow_without_a_program_cannot_be_lifted() -> None:
-    store, dry, waiting = MemoryWorkflowStore(), workflow(key="dry"), workflow(key="waiting")
+    store, dry, waiting = FakeWorkflows(), workflow(key="dry"), workflow(key="waiting")
     await store.accept(_with(dry, analyzed(dry).model_copy(update={"dry_run": True})), ())
     await store.accept(waiting, ())
     for id_, code in (

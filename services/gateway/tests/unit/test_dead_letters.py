@@ -12,11 +12,11 @@ from pml_common.contracts import ids
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import WorkflowFinished
 from pml_gateway.adapters.live_workflows import LiveWorkflows
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.entrypoints.bus.on_dead_letter import on_dead_letter
 from services.gateway.tests.support.builders import AT, RULES, analyzed, finished, workflow
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 from services.gateway.tests.support.harness import workflow_service
 
 
@@ -24,7 +24,7 @@ class Scene:
     """A workflow that runs, and the handler on its store."""
 
     def __init__(self) -> None:
-        self.kept, self.bus = MemoryWorkflowStore(), MemoryBus()
+        self.kept, self.bus = FakeWorkflows(), MemoryBus()
         self.store = LiveWorkflows(self.kept, self.bus)
         self.new = workflow()
 

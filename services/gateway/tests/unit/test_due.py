@@ -1,33 +1,27 @@
 """Overdue workflows, by the bus's clock, and the outages of the bus that postpone their end."""
 
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from time import monotonic
 
 from pml_common.bus import names
-from pml_common.bus.clock import ManualClock
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts import catalog
 from pml_common.outages import Outage
 from pml_common.storage.errors import StorageUnavailable
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.entrypoints.timers.on_due import on_due
 from services.gateway.tests.support.builders import AT, RULES, analyzed, workflow
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 from services.gateway.tests.support.harness import (
-    FakeServers,
-    assembled,
-    memory_stores,
-    settings,
     workflow_service,
 )
 
 
 async def test_an_outage_of_the_bus_postpones_the_end_of_an_overdue_workflow() -> None:
-    new, store, bus = workflow(), MemoryWorkflowStore(), MemoryBus()
+    new, store, bus = workflow(), FakeWorkflows(), MemoryBus()
     await store.accept(new, (new.requested,))
     hopeless = AT + RULES.grant_slack
     outages = [Outage(monotonic() - 1800.0, monotonic())]
@@ -48,7 +42,7 @@ async def test_an_outage_of_the_bus_postpones_the_end_of_an_overdue_workflow() -
 
 
 async def test_a_run_is_commanded_again_once_no_executor_is_to_have_it() -> None:
-    new, store, bus = workflow(), MemoryWorkflowStore(), MemoryBus()
+    new, store, bus = workflow(), FakeWorkflows(), MemoryBus()
     service = workflow_service(store, bus)
     accepted = await service.accept(service.advance(new, Analyzed(analyzed(new), AT)))
     await service.store.settle(new.scope, new.workflow_id)
@@ -66,10 +60,3 @@ async def test_a_run_is_commanded_again_once_no_executor_is_to_have_it() -> None
     assert await commands_at(AT + 2 * waited) == 0
     bus.broker.streams[names.events_stream(catalog.WORKFLOW_ACCEPTED)].messages.clear()
     assert await commands_at(AT + 4 * waited) == 1
-
-
-def test_a_gateway_uses_the_clock_that_all_processes_share() -> None:
-    shared = datetime(2031, 7, 1, tzinfo=UTC)
-    bus, store = MemoryBus(MemoryBroker(ManualClock(shared))), MemoryWorkflowStore()
-    parts = assembled(settings(), bus, memory_stores(store), FakeServers())
-    assert parts.programs.now() == shared

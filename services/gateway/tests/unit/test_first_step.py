@@ -18,7 +18,6 @@ from pml_common.contracts.gateway import (
     WorkflowFinished,
 )
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.first_step import FirstStep
 from pml_gateway.application.rulings import Rulings
@@ -26,6 +25,7 @@ from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.ports import Analyses
 from services.gateway.tests.support.builders import AT, analyzed, rejected, workflow
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 from services.gateway.tests.support.harness import FakeServers, workflow_service
 
 Outcome = ExecutionAnalyzed | AnalysisRejected | None
@@ -56,7 +56,7 @@ def first_step(outcome: Outcome, kind: type[Rulings] = Rulings) -> FirstStep:
     tools, bus = ToolRouter([FakeServers()]), MemoryBus()
     names = CachedCapabilityNames(bus)
     rulings = kind(tools, lambda scope: Policy(otherwise="allow"), names, lambda: AT)
-    return FirstStep(workflow_service(MemoryWorkflowStore(), bus), Answer(outcome), rulings)
+    return FirstStep(workflow_service(FakeWorkflows(), bus), Answer(outcome), rulings)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.rulings import Rulings
 from pml_gateway.domain.api.api import ExecuteRequest
@@ -34,6 +33,7 @@ from services.gateway.tests.support.builders import (
     rejected,
     workflow,
 )
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 from services.gateway.tests.support.fakes import FakeServices
 from services.gateway.tests.support.harness import READY, FakeServers, workflow_service
 from services.gateway.tests.support.parked_runs import parked
@@ -42,8 +42,8 @@ ALLOWED = Policy(otherwise="allow")
 Handler = Callable[..., Awaitable[Sequence[Message]]]
 
 
-async def stored(request: ExecuteRequest | None = None) -> tuple[Workflow, MemoryWorkflowStore]:
-    new, store = workflow(request), MemoryWorkflowStore()
+async def stored(request: ExecuteRequest | None = None) -> tuple[Workflow, FakeWorkflows]:
+    new, store = workflow(request), FakeWorkflows()
     await store.accept(new, (new.requested,))
     return new, store
 
@@ -55,13 +55,13 @@ async def twice(handle: Handler) -> Sequence[Message]:
     return first
 
 
-def on(store: MemoryWorkflowStore, handler: Handler) -> Handler:
+def on(store: FakeWorkflows, handler: Handler) -> Handler:
     """Bind a handler to a store."""
     return partial(handler, workflows=workflow_service(store), now=lambda: AT)
 
 
 def judging(
-    store: MemoryWorkflowStore,
+    store: FakeWorkflows,
     handler: Handler,
     servers: FakeServers | None = None,
     policy: Policy = ALLOWED,
@@ -83,7 +83,7 @@ def rulings(
 
 
 def analysis_handler(
-    store: MemoryWorkflowStore,
+    store: FakeWorkflows,
     bus: MemoryBus,
     servers: FakeServers | None = None,
     policy: Policy = ALLOWED,

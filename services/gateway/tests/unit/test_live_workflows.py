@@ -19,7 +19,6 @@ from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters import live_workflows
 from pml_gateway.adapters.live_workflows import LiveWorkflows
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.workflow.accepted_run import acceptance_of
 from pml_gateway.domain.workflow.cancellation import require_open
@@ -33,11 +32,12 @@ from services.gateway.tests.support.builders import (
     finished,
     workflow,
 )
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 
 
-async def running() -> tuple[LiveWorkflows, MemoryWorkflowStore, MemoryBus, Workflow]:
+async def running() -> tuple[LiveWorkflows, FakeWorkflows, MemoryBus, Workflow]:
     """Store a workflow that runs."""
-    kept, bus, new = MemoryWorkflowStore(), MemoryBus(), workflow()
+    kept, bus, new = FakeWorkflows(), MemoryBus(), workflow()
     store = LiveWorkflows(kept, bus)
     after, effects = advance(new, Analyzed(analyzed(new), AT), RULES)
     await store.accept(after, effects)
@@ -124,9 +124,9 @@ async def test_old_ends_are_forgotten_and_read_from_the_journal(
     assert await store.get(SCOPE, now.workflow_id) == ended
 
 
-async def accepted() -> tuple[LiveWorkflows, MemoryWorkflowStore, MemoryBus, Workflow]:
+async def accepted() -> tuple[LiveWorkflows, FakeWorkflows, MemoryBus, Workflow]:
     """Let the bus accept a workflow that runs."""
-    kept, bus, new = MemoryWorkflowStore(), MemoryBus(), workflow()
+    kept, bus, new = FakeWorkflows(), MemoryBus(), workflow()
     store = LiveWorkflows(kept, bus)
     after, effects = advance(new, Analyzed(analyzed(new), AT), RULES)
     message = acceptance_of(after, effects)
@@ -223,7 +223,7 @@ async def test_what_is_known_of_a_workflow_can_be_stored_at_once(here: bool, end
     assert kept.kept == {(SCOPE, now.workflow_id): known}
 
 
-class AwayStore(MemoryWorkflowStore):
+class AwayStore(FakeWorkflows):
     """A store that cannot be reached."""
 
     @override
@@ -249,7 +249,7 @@ async def test_without_the_store_the_bus_tells_what_it_accepted_and_how_it_ended
 class RacingBus(MemoryBus):
     """A bus from which a message is gone just before it is looked for: its row was stored."""
 
-    def __init__(self, store: MemoryWorkflowStore, meanwhile: Workflow) -> None:
+    def __init__(self, store: FakeWorkflows, meanwhile: Workflow) -> None:
         super().__init__()
         self._meanwhile = store, meanwhile
 
@@ -265,7 +265,7 @@ class RacingBus(MemoryBus):
 async def racing() -> tuple[LiveWorkflows, Workflow]:
     """Let another gateway store a workflow while this one looks for it on the bus."""
     _, _, _, now = await accepted()
-    kept = MemoryWorkflowStore()
+    kept = FakeWorkflows()
     return LiveWorkflows(kept, RacingBus(kept, now)), now
 
 
@@ -286,7 +286,7 @@ async def test_where_the_bus_does_not_tell_nobody_is_told_that_there_is_no_workf
     bus = MemoryBus()
     bus.broker.available = False
     with pytest.raises(StorageUnavailable, match="NATS does not tell"):
-        await LiveWorkflows(MemoryWorkflowStore(), bus).get(SCOPE, uuid4())
+        await LiveWorkflows(FakeWorkflows(), bus).get(SCOPE, uuid4())
 
 
 async def test_what_no_gateway_has_stored_after_a_while_is_stored_by_the_one_that_accepted_it(

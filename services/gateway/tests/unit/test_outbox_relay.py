@@ -13,12 +13,12 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
-from pml_gateway.adapters.memory.workflows import MemoryOutbox
 from services.gateway.tests.support.builders import SCOPE, workflow
+from services.gateway.tests.support.fake_stores import FakeOutbox
 
 
 async def test_what_could_not_be_published_is_published_by_a_later_sweep() -> None:
-    bus, outbox, new = MemoryBus(), MemoryOutbox(), workflow()
+    bus, outbox, new = MemoryBus(), FakeOutbox(), workflow()
     relay = OutboxRelay(outbox, bus)
     outbox.put(new.requested, new.traceparent)
     bus.broker.available = False
@@ -34,7 +34,7 @@ async def test_what_could_not_be_published_is_published_by_a_later_sweep() -> No
 async def test_what_nobody_can_publish_does_not_hold_up_its_neighbours(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bus, outbox, bad, good = MemoryBus(), MemoryOutbox(), workflow(), workflow()
+    bus, outbox, bad, good = MemoryBus(), FakeOutbox(), workflow(), workflow()
     publish = bus.publish
 
     async def picky(message: Message) -> int:
@@ -51,7 +51,7 @@ async def test_what_nobody_can_publish_does_not_hold_up_its_neighbours(
 
 
 async def test_what_is_published_twice_is_stored_once() -> None:
-    bus, outbox, new = MemoryBus(), MemoryOutbox(), workflow()
+    bus, outbox, new = MemoryBus(), FakeOutbox(), workflow()
     relay = OutboxRelay(outbox, bus)
     outbox.put(new.requested, new.traceparent)
     await relay.publish(list(outbox.kept.values()))
@@ -60,7 +60,7 @@ async def test_what_is_published_twice_is_stored_once() -> None:
 
 
 async def test_a_message_that_the_bus_has_already_is_dropped() -> None:
-    bus, outbox = MemoryBus(), MemoryOutbox()
+    bus, outbox = MemoryBus(), FakeOutbox()
     relay, message = OutboxRelay(outbox, bus, gather_s=0.0), example(catalog.WORKFLOW_ACCEPTED)
     await bus.publish(message)
     outbox.put(message, None)
@@ -70,7 +70,7 @@ async def test_a_message_that_the_bus_has_already_is_dropped() -> None:
 
 
 async def test_what_was_published_is_dropped_together() -> None:
-    class Counting(MemoryOutbox):
+    class Counting(FakeOutbox):
         drops = 0
 
         async def drop(self, message_ids: Sequence[UUID]) -> None:
@@ -88,7 +88,7 @@ async def test_what_was_published_is_dropped_together() -> None:
 
 
 async def test_dropping_goes_on_after_it_went_wrong(caplog: pytest.LogCaptureFixture) -> None:
-    class ReadOnlyAtFirst(MemoryOutbox):
+    class ReadOnlyAtFirst(FakeOutbox):
         drops = 0
 
         async def drop(self, message_ids: Sequence[UUID]) -> None:
@@ -119,7 +119,7 @@ async def test_a_message_is_published_as_part_of_the_trace_it_was_stored_in(
         return 1
 
     bus, new = MemoryBus(), workflow(traceparent=f"00-{'ab' * 16}-{'cd' * 8}-01")
-    outbox = MemoryOutbox()
+    outbox = FakeOutbox()
     outbox.put(new.requested, new.traceparent)
     monkeypatch.setattr(bus, "publish", note)
     await OutboxRelay(outbox, bus).publish(list(outbox.kept.values()))

@@ -12,13 +12,13 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.bus.open_inputs import BusOpenInputs
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.application import task_inputs
 from pml_gateway.application.task_inputs import NoInput, PolledClient, TaskInputs
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.mcp.client_requests import EnvelopeClient
 from pml_gateway.ports import ClientRefused
 from services.gateway.tests.support.builders import AT, RULES, SCOPE, workflow
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 from services.gateway.tests.support.harness import workflow_service
 
 RUNNING = replace(workflow(), state="running", due_at=AT)
@@ -33,7 +33,7 @@ class Box:
     """A task's inputs at the gateway of its call, and at another one."""
 
     inputs: TaskInputs
-    store: MemoryWorkflowStore
+    store: FakeWorkflows
     elsewhere: BusOpenInputs
     ended: list[Workflow] = field(default_factory=list[Workflow])
 
@@ -53,7 +53,7 @@ class Box:
 @pytest.fixture
 async def box(monkeypatch: pytest.MonkeyPatch) -> Box:
     monkeypatch.setattr(task_inputs, "_POLL_EVERY_S", 0.01)
-    broker, store = MemoryBroker(), MemoryWorkflowStore()
+    broker, store = MemoryBroker(), FakeWorkflows()
     workflows = workflow_service(store, MemoryBus(broker))
     await store.accept(RUNNING, ())
     inputs = TaskInputs(BusOpenInputs(MemoryBus(broker)), workflows, lambda: AT)

@@ -7,7 +7,6 @@ import pytest
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import WorkflowDataDeleted
 from pml_gateway.adapters.live_workflows import LiveWorkflows
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import Conflict, Gone
 from pml_gateway.domain.api.views import summary_of
@@ -21,6 +20,7 @@ from services.gateway.tests.support.builders import (
     later,
     workflow,
 )
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 from services.gateway.tests.support.steps import after, approve, asking
 
 SECRET = "a word that must go"
@@ -64,7 +64,7 @@ def test_a_workflow_that_goes_on_must_be_cancelled_first() -> None:
 
 
 async def test_a_gateway_that_heard_the_end_lists_what_another_deleted_as_deleted() -> None:
-    kept, bus, new = MemoryWorkflowStore(), MemoryBus(), workflow()
+    kept, bus, new = FakeWorkflows(), MemoryBus(), workflow()
     here, there = LiveWorkflows(kept, bus), LiveWorkflows(kept, bus)
     running, effects = after(new, Analyzed(analyzed(new), AT))
     await here.accept(running, effects)

@@ -12,7 +12,6 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ExecutionRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
 from pml_gateway.adapters.local_notifier import LocalNotifier
-from pml_gateway.adapters.memory.workflows import MemoryWorkflowStore
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.errors import Conflict
@@ -21,6 +20,7 @@ from pml_gateway.domain.workflow.events import Analyzed, Cancelled, WorkflowEven
 from pml_gateway.domain.workflow.workflow import Step, Workflow
 from pml_gateway.ports import Outgoing
 from services.gateway.tests.support.builders import AT, SCOPE, analyzed, workflow
+from services.gateway.tests.support.fake_stores import FakeWorkflows
 from services.gateway.tests.support.harness import workflow_service
 
 
@@ -35,7 +35,7 @@ class Recorder:
         """A workflow service on them."""
         recorder = self
 
-        class Store(MemoryWorkflowStore):
+        class Store(FakeWorkflows):
             async def change(
                 self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
             ) -> Step | None:
@@ -120,7 +120,7 @@ async def test_nothing_follows_from_a_step_that_is_refused_or_of_no_workflow() -
 
 
 async def test_a_run_is_accepted_by_the_bus_and_by_the_store_while_the_bus_is_away() -> None:
-    kept, bus = MemoryWorkflowStore(), MemoryBus()
+    kept, bus = FakeWorkflows(), MemoryBus()
     service = workflow_service(kept, bus)
     for key, is_stored in (("first", False), ("second", True)):
         bus.broker.available = not is_stored

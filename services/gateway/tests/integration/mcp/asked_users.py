@@ -1,4 +1,4 @@
-"""A gateway in memory, served over HTTP, and official clients with users who answer forms."""
+"""A gateway in this process, served over HTTP, and official clients with users who answer forms."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ from services.gateway.tests.support.harness import (
     APPROVER,
     Json,
     World,
-    world,
+    Worlds,
 )
 from services.gateway.tests.support.offering import StubOffers
 
@@ -92,7 +92,7 @@ class Asked:
 
 
 @asynccontextmanager
-async def asked() -> AsyncGenerator[Asked]:
+async def asked(world: Worlds) -> AsyncGenerator[Asked]:
     """Serve a gateway until the context exits; forms do not count yet."""
     async with world() as w, _served(w) as one:
         yield one

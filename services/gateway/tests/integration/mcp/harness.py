@@ -14,12 +14,12 @@ from pydantic import JsonValue
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.tool import ToolDefinition
 from pml_gateway.adapters.mcp_client.server_pool import Limits, ServerPool
-from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
 from pml_gateway.application.quarantine import Quarantine
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
 from pml_gateway.ports import Logins
 from pml_local.ports import free_port
 from services.gateway.tests.support.builders import AT, SCOPE
+from services.gateway.tests.support.fake_stores import FakeAcceptedTools
 
 PROGRAM = Path(__file__).parent / "server_program.py"
 RAW_PROGRAM = Path(__file__).parent / "raw_program.py"
@@ -99,7 +99,7 @@ async def connected(
     logins: Logins | None = None,
 ) -> AsyncGenerator[ServerPool]:
     """Connect to servers; all of them are ready or failed on entry."""
-    admit = (quarantine or Quarantine(MemoryAcceptedTools(), SCOPE, lambda: AT)).admit
+    admit = (quarantine or Quarantine(FakeAcceptedTools(), SCOPE, lambda: AT)).admit
     pool = ServerPool(
         servers,
         environment=environment or {},

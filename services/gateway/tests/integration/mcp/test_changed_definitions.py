@@ -6,11 +6,11 @@ from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.mcp_client.server_pool import ServerPool
-from pml_gateway.adapters.memory.accepted_tools import MemoryAcceptedTools
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.quarantine import Acceptance, Quarantine
 from services.gateway.tests.integration.mcp.harness import Listener, ServerHarness, connected
 from services.gateway.tests.support.builders import AT, SCOPE
+from services.gateway.tests.support.fake_stores import FakeAcceptedTools
 
 pytestmark = pytest.mark.integration
 
@@ -20,7 +20,7 @@ HI: JsonObject = {"text": "hi"}
 @pytest.fixture
 def quarantine() -> Quarantine:
     """A quarantine in memory."""
-    return Quarantine(MemoryAcceptedTools(), SCOPE, lambda: AT)
+    return Quarantine(FakeAcceptedTools(), SCOPE, lambda: AT)
 
 
 def _names(pool: ServerPool) -> set[str]:

@@ -21,7 +21,7 @@ from services.gateway.tests.integration.mcp.asked_users import (
     text,
 )
 from services.gateway.tests.support.builders import READ
-from services.gateway.tests.support.harness import Json
+from services.gateway.tests.support.harness import Json, Worlds
 
 pytestmark = pytest.mark.integration
 
@@ -29,8 +29,8 @@ ASK: Json = {"code": "ask", "args": {"path": "/a"}, "intent": "tidy"}
 
 
 @pytest.fixture
-async def a() -> AsyncGenerator[Asked]:
-    async with asyncio.timeout(PATIENCE_S), asked() as one:
+async def a(world: Worlds) -> AsyncGenerator[Asked]:
+    async with asyncio.timeout(PATIENCE_S), asked(world) as one:
         yield one
 
 

@@ -16,7 +16,7 @@ from services.gateway.tests.integration.mcp.asked_users import (
     asked,
     said,
 )
-from services.gateway.tests.support.harness import Json
+from services.gateway.tests.support.harness import Json, Worlds
 
 pytestmark = pytest.mark.integration
 
@@ -24,8 +24,8 @@ ASK: Json = {"code": "ask", "args": {"path": "/a"}}
 
 
 @pytest.fixture
-async def e() -> AsyncGenerator[Asked]:
-    async with asyncio.timeout(PATIENCE_S), asked() as one:
+async def e(world: Worlds) -> AsyncGenerator[Asked]:
+    async with asyncio.timeout(PATIENCE_S), asked(world) as one:
         await one.let_elicit()
         yield one
 

@@ -18,6 +18,7 @@ from pml_gateway.entrypoints.mcp import tasks
 from pml_gateway.ports import ServerInputs
 from services.gateway.tests.integration.mcp.asked_users import Asked, User, asked, asked_as, text
 from services.gateway.tests.integration.mcp.task_client import Json, Polling, TaskResult, ask
+from services.gateway.tests.support.harness import Worlds
 
 pytestmark = pytest.mark.integration
 
@@ -39,10 +40,10 @@ DONE = outcome_of({"content": [{"type": "text", "text": "Hello, Ada"}]})
 
 
 @pytest.fixture
-async def a(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Asked]:
+async def a(monkeypatch: pytest.MonkeyPatch, world: Worlds) -> AsyncGenerator[Asked]:
     monkeypatch.setattr(tasks, "TASK_AFTER_S", 0.0)
     monkeypatch.setattr(task_inputs, "_POLL_EVERY_S", 0.01)
-    async with asyncio.timeout(PATIENCE_S), asked() as one:
+    async with asyncio.timeout(PATIENCE_S), asked(world) as one:
         one.w.servers.release = asyncio.Event()
         yield one
 

@@ -32,6 +32,7 @@ from services.gateway.tests.integration.mcp.asked_users import (
 )
 from services.gateway.tests.integration.mcp.task_client import Json, Polling, TaskResult, ask
 from services.gateway.tests.support.builders import SCOPE
+from services.gateway.tests.support.harness import Worlds
 
 pytestmark = pytest.mark.integration
 
@@ -40,9 +41,9 @@ HANG: Json = {"code": "hang", "timeout": 30}
 
 
 @pytest.fixture
-async def a(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Asked]:
+async def a(monkeypatch: pytest.MonkeyPatch, world: Worlds) -> AsyncGenerator[Asked]:
     monkeypatch.setattr(tasks, "TASK_AFTER_S", 0.0)
-    async with asyncio.timeout(PATIENCE_S), asked() as one:
+    async with asyncio.timeout(PATIENCE_S), asked(world) as one:
         yield one
 
 

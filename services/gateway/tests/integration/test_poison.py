@@ -19,7 +19,9 @@ from pml_common.contracts.catalog import CONSUMERS, MessageType
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.timers.on_due import on_due
 from services.gateway.tests.support.builders import SCOPE
-from services.gateway.tests.support.harness import World, world
+from services.gateway.tests.support.harness import World, Worlds
+
+pytestmark = pytest.mark.integration
 
 SUBJECTS: tuple[MessageType[Message], ...] = tuple(
     dict.fromkeys(
@@ -70,7 +72,7 @@ PHASES = {"nobody analyses it": False, "its run goes on": True}
 
 
 @pytest.fixture
-async def quiet() -> AsyncGenerator[World]:
+async def quiet(world: Worlds) -> AsyncGenerator[World]:
     """Run a gateway that answers at once that a workflow runs."""
     async with world(gateway_answer_margin_s=0.0) as here:
         yield here
@@ -145,7 +147,7 @@ async def test_a_run_whose_journal_cannot_be_read_ends_and_says_what_is_unknown(
 @pytest.mark.parametrize("is_there", PHASES.values(), ids=list(PHASES))
 @pytest.mark.parametrize("kind", EVERY)
 async def test_no_workflow_outlives_its_time_and_the_slack_whatever_is_published(
-    kind: str, is_there: bool
+    kind: str, is_there: bool, world: Worlds
 ) -> None:
     async with world(is_there, gateway_answer_margin_s=0.0) as here:
         started = await begun(here)

@@ -13,13 +13,14 @@ from libs.pml_local.tests.support.databases import (
     SharedDatabase,
     shared_database,
 )
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.storage.pool import Pool
 from pml_common.storage.schema import open_schema
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stores import Stores, postgres_stores
-from services.gateway.tests.support.harness import PATIENCE_S, Worlds, running_world
+from services.gateway.tests.support.harness import Worlds, running_world
 
 GATEWAY = Schema("gateway", "pml_gateway")
 

@@ -27,7 +27,6 @@ from pml_gateway.parts import Parts
 from pml_gateway.ports import Caller, CallerSide
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.harness import (
-    PATIENCE_S,
     FakeServers,
     World,
     Worlds,

@@ -50,8 +50,6 @@ from services.gateway.tests.support.offering import StubOffers
 Json = dict[str, Any]
 APPROVER_KEY = "the key of the approver"
 APPROVER = {"Authorization": f"Bearer {APPROVER_KEY}"}
-PATIENCE_S = 10.0
-"""The patience with a database on a busy machine."""
 READY = ServerStatus(state="ready", error=None, tools=2, since=AT)
 
 

@@ -11,6 +11,7 @@ import pytest
 from libs.pml_common.tests.support.fakes import CrashAfterCommitBus
 from libs.pml_common.tests.support.harness import key_files
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
@@ -112,7 +113,7 @@ async def _reserve(bus: Bus, analysis: ExecutionAnalyzed) -> ReservedName | None
         scope=SCOPE, workflow_id=analysis.workflow_id, name="fs:ensure", analysis=analysis
     )
     try:
-        return await bus.request(catalog.RESERVE_NAME, query, timeout=60.0)
+        return await bus.request(catalog.RESERVE_NAME, query, timeout=PATIENCE_S)
     except QueryFailed as failed:
         if failed.code != "conflict":
             raise

@@ -68,6 +68,7 @@ class Callers:
             async with http.stream("GET", path, headers=last) as stream:
                 self.answered["stream"] += 1
                 text = "".join([part async for part in stream.aiter_text()])
+            assert stream.status_code == 200, f"{stream.status_code}: {text}"
             seen += events_of(text)
         return seen
 

@@ -22,9 +22,9 @@ from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_tools import MemoryTool, MemoryTools
 from pml_local.ports import free_port
 from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.memory_tools import MemoryTool, MemoryTools
 
 pytestmark = pytest.mark.integration
 

@@ -12,12 +12,12 @@ from pml_common.contracts.capability import InjectedCapability
 from pml_common.contracts.executor import RunFinished
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import sandbox_command
 from pml_executor.ports import SandboxPool
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.support.builders import ALL, ANSWERS, make_command
 from services.executor.tests.support.harness import deliver, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 from services.executor.tests.support.realms import realm_pool
 
 

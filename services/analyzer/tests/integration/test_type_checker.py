@@ -9,9 +9,9 @@ import pytest
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
-from pml_analyzer.adapters.memory import MemoryChecker
 from pml_checker.deno_checker import DenoChecker, deno_checker
 from pml_checker.type_check import TypeChecker
+from services.analyzer.tests.support.memory import MemoryChecker
 from services.analyzer.tests.support.programs import analysed, tool
 from services.analyzer.tests.support.type_checks import (
     COMMAND,

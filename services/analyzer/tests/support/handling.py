@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
 from pml_analyzer.adapters.inline_engine import InlineEngine
-from pml_analyzer.adapters.memory import MemoryCompiler
 from pml_analyzer.application.analysis_cache import AnalysisCache
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.entrypoints.bus.on_execution_requested import on_execution_requested
@@ -12,6 +11,7 @@ from pml_analyzer.ports import Capabilities, Catalog, Compiler
 from pml_checker.type_check import TypeCheck
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ExecutionRequested
+from services.analyzer.tests.support.memory import MemoryCompiler
 
 
 async def handled(

@@ -6,7 +6,6 @@ import pytest
 
 from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
 from pml_analyzer.adapters.bus_capabilities import MAX_CACHED, BusCapabilities
-from pml_analyzer.adapters.memory import MemoryCapabilities
 from pml_analyzer.entrypoints.bus.on_registry_changes import on_capability_changed
 from pml_analyzer.ports import Capabilities, CapabilitiesUnavailable
 from pml_common.bus.port import Bus
@@ -20,6 +19,7 @@ from pml_common.contracts.registry import (
 from pml_common.contracts.scope import Scope
 from services.analyzer.tests.conftest import Registry
 from services.analyzer.tests.support.library import PURE, READ_JSON, meaning
+from services.analyzer.tests.support.memory import MemoryCapabilities
 from services.analyzer.tests.unit.test_catalog import Clock
 
 OURS, THEIRS = Scope(org="acme", project="a"), Scope(org="acme", project="b")

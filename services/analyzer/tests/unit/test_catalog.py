@@ -5,7 +5,6 @@ import pytest
 from libs.pml_common.tests.support.harness import BusHarness, MemoryBusHarness
 from pml_analysis.decision.toolbox import Tools
 from pml_analyzer.adapters.bus_catalog import BusCatalog
-from pml_analyzer.adapters.memory import MemoryCatalog
 from pml_analyzer.ports import Catalog, CatalogUnavailable
 from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import LIST_TOOLS
@@ -13,6 +12,7 @@ from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import QuarantinedTool
 from services.analyzer.tests.conftest import Registry
+from services.analyzer.tests.support.memory import MemoryCatalog
 from services.analyzer.tests.support.programs import tool
 
 OURS, THEIRS = Scope(org="acme", project="a"), Scope(org="acme", project="b")

@@ -6,12 +6,12 @@ from pml_analysis.analysis import NO_CAPABILITIES, Analysis, Rejection
 from pml_analysis.check_results import CompileError
 from pml_analysis.text.limits import Limits
 from pml_analyzer.adapters.inline_engine import analyzed
-from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog, MemoryCompiler
 from pml_analyzer.application.compile_check import CompileCheck
 from pml_analyzer.ports import WorkersUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from services.analyzer.tests.support.handling import handled
 from services.analyzer.tests.support.library import READ_JSON, meaning
+from services.analyzer.tests.support.memory import MemoryCapabilities, MemoryCatalog, MemoryCompiler
 from services.analyzer.tests.support.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import NONE, SCOPE, requested
 

@@ -6,7 +6,6 @@ from uuid import UUID
 import pytest
 
 from pml_analysis.text.limits import Limits
-from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog
 from pml_analyzer.entrypoints.bus.on_registry_changes import on_catalog_changed
 from pml_analyzer.ports import CatalogUnavailable
 from pml_common.contracts import ids
@@ -17,6 +16,7 @@ from pml_common.contracts.registry import CatalogChanged
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.source import FromTool
 from services.analyzer.tests.support.handling import handled
+from services.analyzer.tests.support.memory import MemoryCapabilities, MemoryCatalog
 from services.analyzer.tests.support.programs import SOURCES_EXAMPLE, TOOLS, analysed
 
 SCOPE = Scope(org="acme", project="webapp")

@@ -6,7 +6,6 @@ import pytest
 
 from pml_analysis.decision.capabilities import MAX_CAPABILITIES
 from pml_analysis.text.limits import DEFAULT_LIMITS, Limits
-from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog
 from pml_analyzer.ports import CapabilitiesUnavailable
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.decision import Policy, PolicyRule
@@ -16,6 +15,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from services.analyzer.tests.support.handling import handled
 from services.analyzer.tests.support.library import PURE, READ_JSON, REPORT, described, meaning
+from services.analyzer.tests.support.memory import MemoryCapabilities, MemoryCatalog
 from services.analyzer.tests.support.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
 

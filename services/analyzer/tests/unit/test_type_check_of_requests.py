@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from pml_analysis.typing.declarations import NONE
-from pml_analyzer.adapters.memory import MemoryCapabilities, MemoryCatalog, MemoryChecker
 from pml_checker.type_check import TypeCheck
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import ToolDefinition
 from services.analyzer.tests.support.handling import handled
+from services.analyzer.tests.support.memory import MemoryCapabilities, MemoryCatalog, MemoryChecker
 from services.analyzer.tests.support.programs import TOOLS
 from services.analyzer.tests.unit.test_on_execution_requested import LIMITS, SCOPE, requested
 

@@ -14,7 +14,6 @@ from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.adapters.process_starter import SandboxProcess
 from pml_executor.app import sandbox_command
 from pml_executor.ports import SandboxPool
@@ -22,6 +21,7 @@ from pml_executor.settings import ExecutorSettings
 from services.executor.tests.hostile.programs import GENEROUS_S, Hostile, Kind, hostile_programs
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 from services.executor.tests.support.realms import RealmPool, realm_pool
 from services.executor.tests.support.sandboxes import bare_runtime
 

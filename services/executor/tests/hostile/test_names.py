@@ -9,10 +9,10 @@ from deno import find_deno_bin
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 
 pytestmark = pytest.mark.integration
 

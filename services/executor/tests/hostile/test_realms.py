@@ -12,11 +12,11 @@ import pytest
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.hostile.programs import GENEROUS_S, Hostile, programs_in
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 from services.executor.tests.support.realms import RealmPool, realm_pool
 
 pytestmark = pytest.mark.integration

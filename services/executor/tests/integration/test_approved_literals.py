@@ -3,10 +3,10 @@
 import pytest
 
 from pml_common.bus.memory import MemoryBus
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 
 pytestmark = pytest.mark.integration
 

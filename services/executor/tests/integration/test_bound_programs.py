@@ -9,7 +9,6 @@ from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import Argument, LiteralArgument, ReferenceArgument
-from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.application import pending_calls
 from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.ports import SandboxPool
@@ -21,6 +20,7 @@ from services.executor.tests.support.builders import (
     waiting,
 )
 from services.executor.tests.support.harness import finish, make_dependencies, parked
+from services.executor.tests.support.memory_tools import MemoryTools, answering
 from services.executor.tests.support.realms import skip_in_realms
 
 pytestmark = pytest.mark.integration

@@ -14,9 +14,9 @@ from pml_common.contracts.trace import (
     DecisionTaken,
     LogWritten,
 )
-from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
 from services.executor.tests.support.builders import READ, calling, capability
 from services.executor.tests.support.harness import journal_of
+from services.executor.tests.support.memory_tools import MemoryTools, answering, ending
 
 pytestmark = pytest.mark.integration
 

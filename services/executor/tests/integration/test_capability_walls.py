@@ -10,10 +10,10 @@ from pml_common.contracts.trace import (
     DecisionTaken,
     ToolStart,
 )
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import ALL, READ, calling, capability, make_command
 from services.executor.tests.support.harness import deliver, journal_of, make_dependencies, parked
+from services.executor.tests.support.memory_tools import MemoryTools
 from services.executor.tests.support.realms import RealmPool, skip_in_realms
 
 pytestmark = pytest.mark.integration

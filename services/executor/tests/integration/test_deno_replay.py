@@ -11,11 +11,11 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import capability, make_command
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import deliver, journal_of, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 
 pytestmark = pytest.mark.integration
 

@@ -17,10 +17,10 @@ from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, finish, journal_of, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 from services.executor.tests.support.realms import skip_in_realms
 
 pytestmark = pytest.mark.integration

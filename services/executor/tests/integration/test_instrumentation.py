@@ -12,11 +12,11 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
-from pml_executor.adapters.memory_tools import MemoryTools, ending
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import author_text, make_command
 from services.executor.tests.support.constructs import CASES
 from services.executor.tests.support.harness import deliver, journal_of, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools, ending
 
 pytestmark = pytest.mark.integration
 

@@ -7,10 +7,10 @@ import pytest
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.capability import InjectedCapability
 from pml_common.contracts.executor import RunFinished
-from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import capability, make_command
 from services.executor.tests.support.harness import finish, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools, answering
 
 pytestmark = pytest.mark.integration
 

@@ -7,10 +7,10 @@ import pytest
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import WorkflowParked
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 
 pytestmark = pytest.mark.integration
 

@@ -6,11 +6,11 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import LiteralArgument
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import agreed, bound, make_command, waiting
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import deliver, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 
 pytestmark = pytest.mark.integration
 

@@ -11,10 +11,10 @@ from pml_common.bus.port import Bus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import LogWritten
-from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, journal_of, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools, answering, ending
 from services.executor.tests.support.realms import RealmPool
 
 pytestmark = pytest.mark.integration

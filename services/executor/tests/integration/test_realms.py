@@ -23,7 +23,6 @@ from pml_common.contracts.scope import Scope
 from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.frame_channel import FrameChannel
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.adapters.procfs import read_proc
 from pml_executor.app import sandbox_command
 from pml_executor.domain.protocol import HostMessage, Order, Program, Returned
@@ -34,6 +33,7 @@ from pml_executor.ports import NeedsWorker, Sandbox, SandboxBroken, SandboxPool
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.support.builders import capability, make_command
 from services.executor.tests.support.harness import deliver, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 from services.executor.tests.support.realms import realm_pool
 from services.executor.tests.support.sandboxes import started, value_of
 

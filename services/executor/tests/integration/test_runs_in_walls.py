@@ -17,7 +17,6 @@ from pml_common.contracts.executor import RunFinished
 from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.adapters.walls import (
     unwalled_command,
 )
@@ -26,6 +25,7 @@ from pml_executor.domain.resources import Resources
 from pml_executor.ports import SandboxBroken
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, make_dependencies
+from services.executor.tests.support.memory_tools import MemoryTools
 from services.executor.tests.support.sandboxes import (
     bare_runtime,
     command_lines,

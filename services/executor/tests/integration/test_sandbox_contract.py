@@ -10,7 +10,6 @@ from pydantic import JsonValue
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import MemoryPool, MemoryProgram, ProgramApi, ToolFailed
 from pml_executor.domain.protocol import (
     Answer,
     BranchNote,
@@ -26,6 +25,12 @@ from pml_executor.domain.protocol import (
     Threw,
 )
 from pml_executor.ports import Sandbox, SandboxPool
+from services.executor.tests.support.memory_sandbox import (
+    MemoryPool,
+    MemoryProgram,
+    ProgramApi,
+    ToolFailed,
+)
 
 pytestmark = pytest.mark.integration
 

@@ -22,8 +22,8 @@ from pml_common.contracts.catalog import CALL_TOOL, RUN_FINISHED
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_tools import MemoryTools
 from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.memory_tools import MemoryTools
 
 pytestmark = pytest.mark.integration
 

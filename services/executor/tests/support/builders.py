@@ -14,7 +14,7 @@ from pml_common.contracts.executor import RunWorkflow, WantedCall, WorkflowParke
 from pml_common.contracts.grant import Grant, GrantedCall, GrantedNode, GrantedRest
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_executor.adapters.memory_tools import answering
+from services.executor.tests.support.memory_tools import answering
 
 KEY = next(key for key in all_services_keys() if key.service == "gateway")
 TOOLS = ("fs:stat", "fs:read", "fs:create", "fs:write", "api:a", "api:b", "api:c")

@@ -14,9 +14,9 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
-from pml_executor.adapters.memory_sandbox import MemorySandbox
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.ports import SandboxUnavailable, Tools
+from services.executor.tests.support.memory_sandbox import MemorySandbox
+from services.executor.tests.support.memory_tools import MemoryTools
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from pml_common.bus.run_journal import read_run
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import ProgramApi
 from services.executor.tests.support.builders import make_command
+from services.executor.tests.support.memory_sandbox import ProgramApi
 
 READ, WRITE = "fs:read", "fs:write"
 Program = Callable[[ProgramApi, JsonObject], Awaitable[JsonValue]]

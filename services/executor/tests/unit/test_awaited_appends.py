@@ -17,8 +17,6 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import CapabilityEnd, ToolEnd
 from pml_executor.adapters import bus_journal
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.application.active_runs import ActiveRuns, RunStopped
 from pml_executor.domain import events
 from pml_executor.domain.limits import RunLimits
@@ -28,6 +26,8 @@ from services.executor.tests.support.harness import (
     journal_of,
     make_dependencies,
 )
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools, answering
 from services.executor.tests.support.reading import (
     PROGRAMS,
     READ,

@@ -16,10 +16,10 @@ from pml_common.contracts.structure import (
     ReferenceArgument,
 )
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools, answering
 from services.executor.tests.support.builders import agreed, bound, capability, make_command
 from services.executor.tests.support.harness import finish, make_dependencies, parked
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools, answering
 
 FILES: JsonValue = {"files": [{"path": "/a"}, {"path": "/b"}], "first": "/a"}
 

@@ -15,8 +15,6 @@ from pml_common.contracts.executor import CancelRun, RunFinished, RunWorkflow
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
 from pml_executor.adapters.bus_journal import BusJournal
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.application import active_runs
 from pml_executor.application.active_runs import ActiveRuns, RunStopped
 from pml_executor.application.run_dependencies import RunDependencies
@@ -24,6 +22,8 @@ from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.fakes import HeldTools
 from services.executor.tests.support.harness import deliver, finish, last_append, make_dependencies
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools
 
 
 async def two_calls(api: ProgramApi, args: JsonObject) -> JsonValue:

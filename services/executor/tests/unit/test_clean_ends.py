@@ -12,10 +12,10 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
-from pml_executor.adapters.memory_sandbox import MemoryProgram, MemorySandbox, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools, ending
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, make_dependencies, parked
+from services.executor.tests.support.memory_sandbox import MemoryProgram, MemorySandbox, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools, ending
 
 
 class Process(MemorySandbox):

@@ -8,11 +8,11 @@ from pydantic import JsonValue
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import MemoryPool, MemorySandbox, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.application import pending_calls
 from services.executor.tests.support.builders import agreed, agreed_to_rest, make_command, waiting
 from services.executor.tests.support.harness import finish, make_dependencies, parked
+from services.executor.tests.support.memory_sandbox import MemoryPool, MemorySandbox, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools
 
 WANTED = "mail:send"
 

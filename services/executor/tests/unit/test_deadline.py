@@ -14,14 +14,14 @@ from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.outages import Outage
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.domain.deadline import ClockReading, RunTime, run_time
 from pml_executor.domain.events import run_started
 from pml_executor.domain.journal import RunJournal
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import finish, make_dependencies
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools
 
 T0 = 1_800_000_000_000.0
 """Start of these tests' runs, in Unix milliseconds."""

@@ -10,8 +10,6 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools
 from services.executor.tests.support.builders import agreed, make_command
 from services.executor.tests.support.harness import (
     deliver,
@@ -20,6 +18,8 @@ from services.executor.tests.support.harness import (
     make_dependencies,
     parked,
 )
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools
 
 
 async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:

@@ -8,9 +8,9 @@ from pml_common.bus.errors import Fenced
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import MemoryPool
-from pml_executor.adapters.memory_tools import MemoryTools
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies
+from services.executor.tests.support.memory_sandbox import MemoryPool
+from services.executor.tests.support.memory_tools import MemoryTools
 from services.executor.tests.support.reading import (
     PROGRAMS,
     READ,

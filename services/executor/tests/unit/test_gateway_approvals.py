@@ -10,8 +10,6 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools
 from services.executor.tests.support.builders import agreed, make_command, waiting
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import (
@@ -21,6 +19,8 @@ from services.executor.tests.support.harness import (
     make_dependencies,
     parked,
 )
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools
 
 WHY = "the policy asks for fs:write since"
 

@@ -16,8 +16,6 @@ from pml_common.contracts.executor import (
     WorkflowParked,
 )
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.parking import Parking
 from services.executor.tests.support.builders import agreed, capability, make_command
@@ -29,6 +27,8 @@ from services.executor.tests.support.harness import (
     make_dependencies,
     parked,
 )
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools
 
 EACH_ONCE = {"fs:read": 1, "fs:create": 1, "fs:write": 1, "fs:stat": 1}
 

@@ -6,10 +6,10 @@ from pydantic import JsonValue
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools
 from services.executor.tests.support.builders import agreed, capability, make_command, waiting
 from services.executor.tests.support.harness import finish, make_dependencies, parked
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools
 
 
 async def mailing(api: ProgramApi, args: JsonObject) -> JsonValue:

@@ -12,11 +12,11 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import BranchDecision, CapabilityEnd, CapabilityStart
-from pml_executor.adapters.memory_sandbox import CapabilityFailed, MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools, ending
 from services.executor.tests.support.builders import capability, make_command
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies
+from services.executor.tests.support.memory_sandbox import CapabilityFailed, MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools, ending
 
 OUTER, INNER = capability("a:outer", "outer"), capability("a:inner", "inner")
 BOTH = (OUTER, INNER)

@@ -12,8 +12,6 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, args_hash
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools, ending
 from pml_executor.application.run_dependencies import RunDependencies
 from services.executor.tests.support.builders import agreed, make_command
 from services.executor.tests.support.fakes import crashing
@@ -24,6 +22,8 @@ from services.executor.tests.support.harness import (
     make_dependencies,
     parked,
 )
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools, ending
 
 WANTED = "mail:send"
 

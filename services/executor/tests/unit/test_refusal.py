@@ -10,13 +10,13 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.scope import Scope
 from pml_common.signing import TrustedKeys
-from pml_executor.adapters.memory_sandbox import MemoryPool
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.app import is_signed
 from pml_executor.domain.journal import Call
 from pml_executor.domain.refusal import refused_call, refused_in_dry_run, refused_run
 from services.executor.tests.support.builders import READ, REPORT, make_command
 from services.executor.tests.support.harness import FORGED, deliver, make_dependencies
+from services.executor.tests.support.memory_sandbox import MemoryPool
+from services.executor.tests.support.memory_tools import MemoryTools
 
 OWN = "return args.n;"
 WRITE = Call("n1", 0, "fs:write", {"path": "/evil"}, "", None, ended=False)

@@ -13,11 +13,11 @@ from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools
 
 
 async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:

@@ -8,11 +8,11 @@ from pydantic import JsonValue
 from pml_common.bus.errors import Retryable
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.tool import JsonObject
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.domain.limits import RunLimits
 from services.executor.tests.support.builders import capability, make_command
 from services.executor.tests.support.harness import finish, make_dependencies
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools, answering
 
 
 async def nothing(api: ProgramApi, args: JsonObject) -> JsonValue:

@@ -11,13 +11,13 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.tool import JsonObject
 from pml_common.telemetry import metrics
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools, answering
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxUnavailable
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.fakes import ACME, Factory, pool_of
 from services.executor.tests.support.harness import finish, make_dependencies
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools, answering
 
 RUNS = f"{metrics.RUNS.prometheus_name}_count"
 KILLS = metrics.SANDBOX_KILLS.samples[0]

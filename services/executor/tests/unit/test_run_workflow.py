@@ -10,11 +10,11 @@ from pml_common.contracts import ids
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import BranchDecision
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi, ToolFailed
-from pml_executor.adapters.memory_tools import MemoryTools, answering, ending
 from pml_executor.ports import GatewayUnreachable
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi, ToolFailed
+from services.executor.tests.support.memory_tools import MemoryTools, answering, ending
 
 
 async def ensure(api: ProgramApi, args: JsonObject) -> JsonValue:

@@ -20,12 +20,12 @@ from pml_common.contracts.executor import CancelRun, RunWorkflow, TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_executor.adapters import bus_journal
-from pml_executor.adapters.memory_sandbox import MemoryPool, ProgramApi
-from pml_executor.adapters.memory_tools import MemoryTools
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.fakes import HeldTools
 from services.executor.tests.support.harness import deliver, finish, make_dependencies
+from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi
+from services.executor.tests.support.memory_tools import MemoryTools
 
 
 async def two_calls(api: ProgramApi, args: JsonObject) -> JsonValue:

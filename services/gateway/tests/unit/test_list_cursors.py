@@ -4,7 +4,9 @@ import pytest
 
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.list_cursors import After, cut, decode_after, encode_after
+from pml_gateway.domain.api.views import approvals_of
 from services.gateway.tests.support.builders import AT, workflow
+from services.gateway.tests.support.steps import after, asking
 
 
 def test_a_cursor_is_read_as_it_was_written() -> None:
@@ -27,3 +29,17 @@ def test_a_cursor_and_an_offset_exclude_each_other() -> None:
 def test_a_page_has_a_last_entry_where_another_follows() -> None:
     assert cut([1, 2, 3], 2) == ([1, 2], 2)
     assert cut([1, 2], 2) == ([1, 2], None)
+
+
+def test_a_page_of_approvals_is_of_workflows_that_asked_and_goes_on_after_its_last() -> None:
+    first, second, silent = (workflow(key=key) for key in "abc")
+    asked = [after(each, asking(each))[0] for each in (first, second)]
+    page = approvals_of([silent, *asked], 2, 1)
+    (shown,) = page.approvals
+    assert (shown.workflow_id, page.total) == (first.workflow_id, 2)
+    assert decode_after(page.next_cursor) == After(shown.expires_at, first.workflow_id)
+    assert [each.workflow_id for each in approvals_of(asked, 2).approvals] == [
+        first.workflow_id,
+        second.workflow_id,
+    ]
+    assert approvals_of(asked, 2).next_cursor is None

@@ -1,8 +1,8 @@
 """Quality of discovery: recall, nDCG and reciprocal rank of the registry's ranking on annotated
 intents, beside BM25, plain cosine and their reciprocal rank fusion.
 
-The registry's own handlers rank, over its stores in memory. LiveMCPBench by default, else any data
-set: lines {"id", "server", "name", "description", "input_schema"?} of tools and lines
+The registry's own handlers rank, over its stores in an embedded Postgres. LiveMCPBench by default,
+else any data set: lines {"id", "server", "name", "description", "input_schema"?} of tools and lines
 {"query", "relevant": [ids]} of queries. Constants of the ranking were tuned on one half of
 LiveMCPBench's tasks, a fixed draw; the other half, reported beside it, was seen at times and is no
 blind test. In brackets the 95 % bootstrap interval over tasks; MRR counts the first 100 places.
@@ -21,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
+from discovery.database import registry_pools, running_databases
 from discovery.datasets import Dataset, DatasetError, read_jsonl, read_livemcpbench
 from discovery.metrics import METRICS, Estimate, estimates, quality
 from discovery.rankings import rankings
@@ -39,8 +40,12 @@ async def measure(dataset: Dataset) -> Report:
     """Rank every task's query by every ranking."""
     halves = halves_of(len(dataset.tasks))
     report: dict[str, Mapping[str, Mapping[str, Estimate]]] = {}
-    async with aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as embedder:
-        for name, ranking in (await rankings(dataset.tools, embedder)).items():
+    async with (
+        running_databases() as databases,
+        registry_pools(databases) as pools,
+        aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as embedder,
+    ):
+        for name, ranking in (await rankings(dataset.tools, embedder, pools)).items():
             measured = [quality(await ranking(task.query), task.relevant) for task in dataset.tasks]
             report[name] = {
                 half: estimates([measured[at] for at in places], SEED)

@@ -22,10 +22,9 @@ from uuid import uuid4
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 import numpy as np
+from discovery.database import running_databases
 from discovery.synthetic import SCOPE, Synthetic, fill, registrations
 
-from libs.pml_local.tests.support.databases import Databases
-from libs.pml_local.tests.support.harness import reachable_folder, running_postgres
 from pml_common.contracts.registry import Discover, ResolveCapability
 from pml_common.storage.columns import scope_columns
 from pml_common.storage.queries import load_queries
@@ -171,20 +170,19 @@ async def run(sizes: Sequence[int], rounds: int) -> None:
     """Print a line for each size, and the ratios that are required."""
     data = Synthetic(max(sizes))
     found: list[dict[str, float]] = []
-    with reachable_folder() as folder:
-        async with (
-            running_postgres(folder) as server,
-            Databases(server).empty() as dsn,
-            open_scoped_schema(dsn, "registry", "pml_registry") as pools,
-        ):
-            begin = 0
-            for size in sizes:
-                began = perf_counter()
-                await fill(dsn, data, begin, size)
-                print(f"{size:>7} records, filled in {perf_counter() - began:.0f} s", flush=True)
-                found.append(await measure(pools, data, size, rounds))
-                print("  " + "   ".join(f"{k} {v:.2f}" for k, v in found[-1].items()), flush=True)
-                begin = size
+    async with (
+        running_databases() as databases,
+        databases.empty() as dsn,
+        open_scoped_schema(dsn, "registry", "pml_registry") as pools,
+    ):
+        begin = 0
+        for size in sizes:
+            began = perf_counter()
+            await fill(dsn, data, begin, size)
+            print(f"{size:>7} records, filled in {perf_counter() - began:.0f} s", flush=True)
+            found.append(await measure(pools, data, size, rounds))
+            print("  " + "   ".join(f"{k} {v:.2f}" for k, v in found[-1].items()), flush=True)
+            begin = size
     first, last = found[0], found[-1]
     p7 = last["discover p50 ms"] / last["raw p50 ms"]
     p8 = last["discover p50 ms"] / first["discover p50 ms"]

@@ -8,7 +8,8 @@ many tools, any. `swapped`: every run calls the tools of another task, always th
 `one swaps`: one principal of the five does so, for every task; `one pushes`: it calls the same
 three tools, which serve no task, for every task. `forced` ignores the guard; `guarded` is what
 callers get. In brackets the 95 % bootstrap interval over tasks; `gain` is that of the difference to
-zero-shot, task by task. The registry's own handlers learn and rank, over its stores in memory.
+zero-shot, task by task. The registry's own handlers learn and rank, over its stores in an embedded
+Postgres.
 `uv run python bench/learned.py [--livemcpbench F] [--draws 3] [--users 1] [--uses honest …]`
 """
 
@@ -26,6 +27,7 @@ from uuid import UUID, uuid5
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 import numpy as np
+from discovery.database import registry_pools, running_databases
 from discovery.datasets import Dataset, DatasetError, Task, read_livemcpbench
 from discovery.metrics import quality
 from discovery.rankings import DEPTH, SCOPE, indexed
@@ -35,10 +37,10 @@ from typing_extensions import override
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.uses import ObservedUse, UsesObserved
-from pml_common.storage.memory import MemoryInbox
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
-from pml_registry.adapters.memory_evidence import MemoryEvidenceStore
 from pml_registry.adapters.minilm import MiniLmEmbedder
+from pml_registry.adapters.postgres_evidence import PostgresEvidenceStore
 from pml_registry.application.evidence import Evidence, Held
 from pml_registry.application.learning_uses import UseLearning
 from pml_registry.entrypoints.bus.on_discover import on_discover
@@ -146,10 +148,15 @@ def uses(
 
 
 async def fold(
-    parts: Parts, tasks: Sequence[Task], tested: Sequence[int], messages: Sequence[UsesObserved]
+    pools: ScopedPools,
+    parts: Parts,
+    tasks: Sequence[Task],
+    tested: Sequence[int],
+    messages: Sequence[UsesObserved],
 ) -> tuple[Mapping[int, Mapping[str, Mapping[str, float]]], str]:
-    """Learn from the messages; measure the tested tasks by each ranking; tell the standing."""
-    store = MemoryEvidenceStore(MemoryInbox())
+    """Learn from the messages, in a database without evidence; measure the tested tasks by each
+    ranking; tell the standing."""
+    store = PostgresEvidenceStore(pools)
     guarded, forced = Evidence(store), Forced(store)
     learning = UseLearning(store, guarded, parts.embedder, parts.index, parts.candidates)
     for message in messages:
@@ -182,9 +189,13 @@ def interval(values: Sequence[float]) -> str:
 async def measure(dataset: Dataset, draws: int, kinds: Sequence[str], users: int) -> None:
     """Print the figures of each kind of use; a task's are means over the draws of folds."""
     tasks = dataset.tasks
-    async with aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as background:
+    async with (
+        running_databases() as databases,
+        registry_pools(databases) as listed,
+        aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as background,
+    ):
         embedder = RememberedEmbedder(background)
-        index, store = await indexed(dataset.tools, embedder)
+        index, store = await indexed(dataset.tools, embedder, listed)
         tools = [tool.tool_id for tool in dataset.tools]
         parts = Parts(embedder, RememberedIndex(index), RememberedCandidates(store, tools))
         print(f"{dataset.name}: {len(tools)} tools, {len(tasks)} tasks, {draws} draws of folds")
@@ -199,7 +210,8 @@ async def measure(dataset: Dataset, draws: int, kinds: Sequence[str], users: int
                     tested = places[part::FOLDS]
                     trained = [at for at in places if at not in tested]
                     messages = uses(trained, tasks, served_as[name], draw, users)
-                    measured, stand = await fold(parts, tasks, tested, messages)
+                    async with registry_pools(databases) as pools:
+                        measured, stand = await fold(pools, parts, tasks, tested, messages)
                     stands.append(stand)
                     for at, by_kind in measured.items():
                         for kind, values in by_kind.items():

@@ -13,10 +13,10 @@ from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
-from pml_registry.adapters.memory_discovery import MemoryCandidateStore
-from pml_registry.adapters.memory_tables import MemoryTables
-from pml_registry.adapters.memory_tools import MemoryToolStore
-from pml_registry.adapters.memory_vectors import MemoryVectorIndex
+from pml_common.storage.scoped import ScopedPools
+from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
+from pml_registry.adapters.postgres_tools import PostgresToolStore
+from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.domain.documents import tool_document
 from pml_registry.domain.intents import WRITING, Part, parts_of
 from pml_registry.domain.terms import terms_of
@@ -35,11 +35,13 @@ _K1, _B = 1.2, 0.75
 _RRF = 60
 
 
-async def rankings(tools: Sequence[ToolDefinition], embedder: Embedder) -> Mapping[str, Ranking]:
+async def rankings(
+    tools: Sequence[ToolDefinition], embedder: Embedder, pools: ScopedPools
+) -> Mapping[str, Ranking]:
     """Index the tools; return each ranking by its name."""
     cosine = await _cosine(tools, embedder)
     bm25 = _bm25(tools)
-    registry = await _registry(tools, embedder)
+    registry = await _registry(tools, embedder, pools)
     return {
         "PML": registry,
         "no implied": _without_implied_step(registry),
@@ -50,21 +52,22 @@ async def rankings(tools: Sequence[ToolDefinition], embedder: Embedder) -> Mappi
 
 
 async def indexed(
-    tools: Sequence[ToolDefinition], embedder: Embedder
-) -> tuple[MemoryVectorIndex, MemoryCandidateStore]:
-    """List every tool in the registry's stores in memory."""
-    tables = MemoryTables()
-    store = MemoryToolStore(tables)
+    tools: Sequence[ToolDefinition], embedder: Embedder, pools: ScopedPools
+) -> tuple[PgvectorIndex, PostgresCandidateStore]:
+    """List every tool in the registry's stores. No index is prepared: the nearest are exact."""
+    store = PostgresToolStore(pools)
     by_server = sorted(tools, key=lambda tool: tool.server)
     for server, own in groupby(by_server, key=lambda tool: tool.server):
         listed = ToolsListed(scope=SCOPE, event_id=uuid4(), server=server, tools=tuple(own))
         await on_tools_listed(listed, store, embedder)
-    return MemoryVectorIndex(tables), MemoryCandidateStore(tables)
+    return PgvectorIndex(pools), PostgresCandidateStore(pools)
 
 
-async def _registry(tools: Sequence[ToolDefinition], embedder: Embedder) -> Ranking:
-    """The registry's handlers on its stores in memory: every tool is listed, every query asked."""
-    index, candidates = await indexed(tools, embedder)
+async def _registry(
+    tools: Sequence[ToolDefinition], embedder: Embedder, pools: ScopedPools
+) -> Ranking:
+    """The registry's handlers on its stores: every tool is listed, every query asked."""
+    index, candidates = await indexed(tools, embedder, pools)
 
     async def ranked(query: str) -> Sequence[str]:
         asked = Discover(scope=SCOPE, intent=query, type="tool", limit=DEPTH)

@@ -1,14 +1,18 @@
-"""Trace stores, Postgres and in memory, for one shared suite."""
+"""The learner's databases, and a trace store on one that tests share."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 
 import pytest
 
-from libs.pml_local.tests.support.databases import Databases, Schema
+from libs.pml_local.tests.support.databases import (
+    Databases,
+    Schema,
+    SharedDatabase,
+    shared_database,
+)
+from pml_common.storage.pool import Pool
 from pml_common.storage.schema import open_schema
-from pml_learner.adapters.memory_traces import MemoryTraceStore
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
-from pml_learner.ports import TraceStore
 
 LEARNER = Schema("learner", "pml_learner")
 
@@ -20,17 +24,22 @@ async def postgres_dsn(databases: Databases) -> AsyncIterator[str]:
         yield dsn
 
 
-@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
-def trace_database(request: pytest.FixtureRequest) -> str | None:
-    """DSN of the store under test; None: in memory."""
-    return None if request.param == "memory" else request.getfixturevalue("postgres_dsn")
+@pytest.fixture(scope="session")
+async def learner_database(databases: Databases) -> AsyncIterator[SharedDatabase]:
+    """The database that tests share."""
+    async with shared_database(databases, LEARNER) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="session")
+async def learner_pool(learner_database: SharedDatabase) -> AsyncIterator[Pool]:
+    """Sessions of the shared database, for those who empty it themselves."""
+    async with open_schema(learner_database.dsn, "learner", "pml_learner") as pool:
+        yield pool
 
 
 @pytest.fixture
-async def trace_store(trace_database: str | None) -> AsyncGenerator[TraceStore]:
-    """Each kind of store, empty."""
-    if trace_database is None:
-        yield MemoryTraceStore()
-        return
-    async with open_schema(trace_database, "learner", "pml_learner") as pool:
-        yield PostgresTraceStore(pool)
+async def trace_store(learner_database: SharedDatabase, learner_pool: Pool) -> PostgresTraceStore:
+    """An empty trace store."""
+    await learner_database.empty()
+    return PostgresTraceStore(learner_pool)

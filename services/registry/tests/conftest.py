@@ -1,20 +1,23 @@
-"""The registry's stores, in Postgres and in memory, and an embedder without a model."""
+"""The registry's databases, stores on one that tests share, and an embedder without a model."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 
-from libs.pml_local.tests.support.databases import Databases, Schema
+from libs.pml_local.tests.support.databases import (
+    Databases,
+    SharedDatabase,
+    shared_database,
+)
 from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import SIMILAR_HASH, analysed
 from services.registry.tests.support.curation_driver import CurationDriver
 from services.registry.tests.support.store_driver import StoreDriver
-from services.registry.tests.support.stores import Stores, memory_stores, postgres_stores
-
-REGISTRY = Schema("registry", "pml_registry", with_roles=True)
+from services.registry.tests.support.stores import REGISTRY, Stores, stores_on
 
 
 @pytest.fixture
@@ -24,20 +27,25 @@ async def postgres_dsn(databases: Databases) -> AsyncIterator[str]:
         yield dsn
 
 
-@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.integration)])
-def registry_database(request: pytest.FixtureRequest) -> str | None:
-    """DSN of the stores under test; None: in memory."""
-    return None if request.param == "memory" else request.getfixturevalue("postgres_dsn")
+@pytest.fixture(scope="session")
+async def registry_database(databases: Databases) -> AsyncIterator[SharedDatabase]:
+    """The database that tests share."""
+    async with shared_database(databases, REGISTRY) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="session")
+async def registry_pools(registry_database: SharedDatabase) -> AsyncIterator[ScopedPools]:
+    """Sessions of the shared database, for those who empty it themselves."""
+    async with open_scoped_schema(registry_database.dsn, "registry", "pml_registry") as pools:
+        yield pools
 
 
 @pytest.fixture
-async def stores(registry_database: str | None) -> AsyncGenerator[Stores]:
-    """Each kind of store, empty."""
-    if registry_database is None:
-        yield memory_stores()
-        return
-    async with open_scoped_schema(registry_database, "registry", "pml_registry") as pools:
-        yield postgres_stores(pools)
+async def stores(registry_database: SharedDatabase, registry_pools: ScopedPools) -> Stores:
+    """The stores, empty."""
+    await registry_database.empty()
+    return stores_on(registry_pools)
 
 
 @pytest.fixture
@@ -50,13 +58,13 @@ async def embedder() -> AsyncGenerator[Embedder]:
 
 @pytest.fixture
 def registry(stores: Stores, embedder: Embedder) -> StoreDriver:
-    """Drives the handlers on each kind of store."""
+    """Drives the handlers on the stores."""
     return StoreDriver(stores, embedder)
 
 
 @pytest.fixture
 def curation(stores: Stores, embedder: Embedder) -> CurationDriver:
-    """Drives the handlers of curation on each kind of store."""
+    """Drives the handlers of curation on the stores."""
     return CurationDriver(stores, embedder)
 
 

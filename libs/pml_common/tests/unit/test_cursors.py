@@ -8,15 +8,17 @@ from pml_common.contracts.cursors import BadCursor, Keyset, Name, PlaceCursor, R
 ORDER = Keyset[tuple[int, str], tuple[int, str]](
     TypeAdapter(tuple[Rank, Name]), lambda entry: (-entry[0], entry[1])
 )
-ENTRIES = [(1, "b"), (2, "é\U0001f600"), (1, "a"), (3, "c")]
+ENTRIES = [(3, "c"), (2, "é\U0001f600"), (1, "a"), (1, "b")]
 
 
 def test_cursors_lead_through_a_list_in_its_order() -> None:
-    first, cursor = ORDER.sliced(ENTRIES, None, 0, 2)
+    assert ORDER.after(None) is None
+    first, cursor = ORDER.cut(ENTRIES[:3], 2)
     assert first == ((3, "c"), (2, "é\U0001f600"))
-    more = [*ENTRIES, (9, "new")]
-    assert ORDER.sliced(more, cursor, 0, 2) == (((1, "a"), (1, "b")), None)
-    assert ORDER.sliced(ENTRIES, None, 3, 2) == (((1, "b"),), None)
+    last = ORDER.after(cursor)
+    assert last == ORDER.place(ENTRIES[1])
+    later = [each for each in [(9, "new"), *ENTRIES] if ORDER.place(each) > last]
+    assert ORDER.cut(later, 2) == (((1, "a"), (1, "b")), None)
 
 
 def test_the_cursor_of_the_longest_names_is_one() -> None:

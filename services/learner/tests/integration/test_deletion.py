@@ -1,4 +1,4 @@
-"""Deletion of a workflow's traces, in every trace store."""
+"""Deletion of a workflow's traces."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -6,10 +6,15 @@ from uuid import uuid4
 
 import pytest
 
+from pml_common.bus.clock import ManualClock
+from pml_common.bus.memory import MemoryBus
+from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.gateway import PrincipalDataDeleted, WorkflowDataDeleted
 from pml_common.contracts.learner import GiveFeedback, ListFeedback, ListToolUsage, ListTraces
 from pml_common.contracts.scope import Scope
+from pml_learner.app import delete_old
 from pml_learner.domain.batch import capabilities_of
+from pml_learner.domain.retention import Retention
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_principal_data_deleted import on_principal_data_deleted
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
@@ -24,6 +29,7 @@ from services.learner.tests.support.builders import (
     tool_call,
 )
 
+pytestmark = pytest.mark.integration
 NESTED = "cd34" * 16
 
 
@@ -116,3 +122,18 @@ async def test_traces_and_opinions_of_a_principal_are_gone_and_what_was_learned_
     async with trace_store.batch([uuid4()], "another") as batch:
         known = await batch.experience_of(capabilities_of([own]))
     assert [each.usage.count for each in known.values()] == [3]
+
+
+async def test_traces_are_kept_for_so_many_days_by_the_bus_clock(
+    trace_store: TraceStore,
+) -> None:
+    began = datetime.fromtimestamp(STARTED_AT / 1000, UTC)
+    keep = Retention(timedelta(days=90))
+    await on_runs_finished([finished_run() for _ in range(3)], trace_store, TdRule())
+
+    async def left_after(days: int) -> int:
+        bus = MemoryBus(MemoryBroker(ManualClock(began + timedelta(days=days))))
+        await delete_old(bus, trace_store, keep)
+        return (await trace_store.traces(ListTraces(scope=SCOPE))).total
+
+    assert [await left_after(days) for days in (89, 91)] == [3, 0]

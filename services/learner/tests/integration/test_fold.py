@@ -1,4 +1,4 @@
-"""Values as a fold over stored traces, in every trace store: live learning, rebuilds, bases."""
+"""Values as a fold over stored traces: live learning, rebuilds, bases."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -10,8 +10,9 @@ from typing_extensions import override
 
 from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.learner import LearningUpdated, ListTraces
-from pml_learner.adapters.memory_learning import MemoryRelearning
-from pml_learner.adapters.memory_traces import MemoryTraceStore
+from pml_common.storage.pool import Pool
+from pml_learner.adapters.postgres_learning import PostgresRelearning
+from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.application.relearning import (
     delete_workflow,
     fold_away,
@@ -28,7 +29,9 @@ from services.learner.tests.support.builders import (
     SCOPE,
     finished_run,
 )
-from services.learner.tests.support.ended_runs import runs_of_every_kind
+from services.learner.tests.support.ended_runs import lessons_in_turn, runs_of_every_kind
+
+pytestmark = pytest.mark.integration
 
 RULE, NEXT_RULE = TdRule(), TdRule(alpha=0.5, version=2)
 CAPABILITY = SCOPE, finished_run().capability.capability_id
@@ -89,9 +92,8 @@ async def test_live_learning_goes_on_between_the_steps_of_a_rebuild(
     assert not first[0].is_done
     await on_runs_finished(runs[30:], trace_store, RULE)
     await _rebuild(trace_store)
-    alone = MemoryTraceStore()
-    await on_runs_finished(runs, alone, RULE)
-    assert (await _learned(trace_store)).state == (await _learned(alone)).state
+    alone = lessons_in_turn(runs, RULE)[-1].experience
+    assert (await _learned(trace_store)).state == alone.state
 
 
 async def test_runs_and_rebuilds_at_once_lose_nothing(trace_store: TraceStore) -> None:
@@ -125,10 +127,9 @@ async def test_what_other_rules_taught_is_rebuilt_before_anything_is_learned_by_
     assert not any(_updates(list(facts)) for facts in handled.facts.values())
     assert await trace_store.stale(RULE.version, 9) == [CAPABILITY]
     await relearn_stale(bus, trace_store, NEXT_RULE)
-    alone = MemoryTraceStore()
-    await on_runs_finished(runs, alone, NEXT_RULE)
+    alone = lessons_in_turn(runs, NEXT_RULE)[-1].experience
     learned = await _learned(trace_store)
-    assert (learned.state, learned.rule_version) == ((await _learned(alone)).state, 2)
+    assert (learned.state, learned.rule_version) == (alone.state, 2)
     (updated,) = _updates([each.message for each in await bus.history(SCOPE, str(CAPABILITY[1]))])
     assert (updated.revision, updated.usage) == (learned.revision, learned.usage)
     assert (updated.trace_id, learned.revision) == (runs[-1].trace_id, 21)
@@ -213,7 +214,7 @@ async def test_nothing_is_rebuilt_or_published_of_a_capability_that_nobody_knows
     assert await trace_store.capabilities(SCOPE, None, 5) == ([], 0)
 
 
-class OneUnreadable(MemoryTraceStore):
+class OneUnreadable(PostgresTraceStore):
     """A store in which one capability cannot be read."""
 
     unreadable: ScopedCapability | None = None
@@ -222,7 +223,7 @@ class OneUnreadable(MemoryTraceStore):
     @asynccontextmanager
     async def relearning(
         self, capability: ScopedCapability
-    ) -> AsyncGenerator[MemoryRelearning | None]:
+    ) -> AsyncGenerator[PostgresRelearning | None]:
         if capability == self.unreadable:
             raise ValueError("not a state")
         async with super().relearning(capability) as row:
@@ -230,9 +231,9 @@ class OneUnreadable(MemoryTraceStore):
 
 
 async def test_a_capability_that_cannot_be_rebuilt_holds_up_no_other(
-    caplog: pytest.LogCaptureFixture,
+    trace_store: TraceStore, learner_pool: Pool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store, bus, other = OneUnreadable(), MemoryBus(), finished_run(code_hash="cd" * 32)
+    store, bus, other = OneUnreadable(learner_pool), MemoryBus(), finished_run(code_hash="cd" * 32)
     await on_runs_finished([finished_run(), other], store, RULE)
     store.unreadable = CAPABILITY
     await relearn_stale(bus, store, NEXT_RULE)

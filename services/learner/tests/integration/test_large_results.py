@@ -1,10 +1,12 @@
 """Results that are too large for their traces."""
 
+import pytest
 from pydantic import JsonValue
 
 from pml_common.contracts.executor import NestedRun, RunFinished
 from pml_common.contracts.learner import FindTrace, LargeResult
-from pml_learner.adapters.memory_traces import MemoryTraceStore
+from pml_common.storage.pool import Pool
+from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.large_results import trace_of
 from pml_learner.domain.lesson import Experience, learn
 from pml_learner.domain.nested_runs import own_runs
@@ -52,6 +54,7 @@ def test_large_results_are_named_as_their_workflow_is_asked_for_them() -> None:
     ]
 
 
+@pytest.mark.integration
 async def test_a_store_keeps_the_reference(trace_store: TraceStore) -> None:
     run = run_with(BIG, "small")
     await on_runs_finished([run], trace_store, TdRule())
@@ -66,8 +69,9 @@ async def test_a_store_keeps_the_reference(trace_store: TraceStore) -> None:
     assert [len(trace.large_results) for trace in expected] == [2, 0]
 
 
-async def test_the_limit_is_a_setting() -> None:
-    run, store = run_with("small"), MemoryTraceStore(most_bytes=6)
+@pytest.mark.integration
+async def test_the_limit_is_a_setting(trace_store: TraceStore, learner_pool: Pool) -> None:
+    run, store = run_with("small"), PostgresTraceStore(learner_pool, most_bytes=6)
     await on_runs_finished([run], store, TdRule())
     found = await store.trace(FindTrace(scope=SCOPE, trace_id=run.trace_id))
     assert found is not None

@@ -1,4 +1,4 @@
-"""Traces of several months: read together, deleted by the month, of every trace store."""
+"""Traces of several months: read together, deleted by the month."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,6 +22,7 @@ from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.ports import AlreadyStored, TraceStore
 from services.learner.tests.support.builders import ELSEWHERE, SCOPE, finished_run
 
+pytestmark = pytest.mark.integration
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 DAY = timedelta(days=1)
 TABLES = """
@@ -149,7 +150,6 @@ async def test_a_month_is_dropped_once_no_scope_keeps_a_trace_of_it(
     assert await left(trace_store) == {late.workflow_id}
 
 
-@pytest.mark.integration
 async def test_a_month_that_another_replica_dropped_is_made_again(postgres_dsn: str) -> None:
     async with open_schema(postgres_dsn, "learner", "pml_learner") as pool:
         one, other = PostgresTraceStore(pool), PostgresTraceStore(pool)
@@ -165,7 +165,6 @@ async def test_a_month_that_another_replica_dropped_is_made_again(postgres_dsn: 
         assert await left(one) == {late.workflow_id}
 
 
-@pytest.mark.integration
 async def test_a_new_month_gets_statistics_once_it_has_traces(postgres_dsn: str) -> None:
     async with open_schema(postgres_dsn, "learner", "pml_learner") as pool:
         store = PostgresTraceStore(pool)
@@ -185,7 +184,6 @@ async def test_a_new_month_gets_statistics_once_it_has_traces(postgres_dsn: str)
         await eventually(this_month_alone)
 
 
-@pytest.mark.integration
 async def test_stored_traces_are_carried_over(empty_dsn: str) -> None:
     before = [each for each in read_migrations("pml_learner") if each.name < "0008"]
     await migrate(empty_dsn, "learner", before)

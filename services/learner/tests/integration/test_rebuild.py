@@ -1,4 +1,4 @@
-"""Rebuilds of a scope in parts, in every trace store."""
+"""Rebuilds of a scope in parts."""
 
 from uuid import uuid4
 
@@ -13,6 +13,8 @@ from pml_learner.entrypoints.bus.on_rebuild_learning import on_rebuild_learning
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.ports import TraceStore
 from services.learner.tests.support.builders import ELSEWHERE, SCOPE, finished_run
+
+pytestmark = pytest.mark.integration
 
 RULE, NEXT_RULE = TdRule(), TdRule(alpha=0.5, version=2)
 

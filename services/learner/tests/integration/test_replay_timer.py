@@ -1,10 +1,11 @@
-"""Replay of stored runs, on every trace store."""
+"""Replay of stored runs."""
 
 import random
 
+import pytest
+
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import ListTraces
-from pml_learner.adapters.memory_traces import MemoryTraceStore
 from pml_learner.application.replay import Replay
 from pml_learner.domain.pauses import Pauses
 from pml_learner.domain.replay import ReplayRule
@@ -12,6 +13,8 @@ from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from pml_learner.ports import TraceStore
 from services.learner.tests.support.builders import ELSEWHERE, SCOPE, STARTED_AT, finished_run
+
+pytestmark = pytest.mark.integration
 
 
 def runs_of(code: str, ends: str) -> list[RunFinished]:
@@ -81,14 +84,14 @@ async def test_no_past_run_is_looked_at_while_new_ones_come(trace_store: TraceSt
     assert await replay.refresh_some(10) > 0
 
 
-async def test_work_under_way_stops_when_new_runs_come() -> None:
-    store, left = MemoryTraceStore(), [2]
+async def test_work_under_way_stops_when_new_runs_come(trace_store: TraceStore) -> None:
+    left = [2]
     runs = [finished_run(started_at=STARTED_AT + number) for number in range(200)]
-    await on_runs_finished(runs, store, TdRule())
+    await on_runs_finished(runs, trace_store, TdRule())
 
     def pause_ends() -> bool:
         left[0] -= 1
         return left[0] >= 0
 
-    replay = Replay(store, ReplayRule(), random.Random(7), pause_ends)  # noqa: S311
+    replay = Replay(trace_store, ReplayRule(), random.Random(7), pause_ends)  # noqa: S311
     assert await replay.refresh_some(2000) == 50

@@ -1,4 +1,4 @@
-"""Contract of every trace store."""
+"""The trace store."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from services.learner.tests.support.builders import (
     tool_call,
 )
 
+pytestmark = pytest.mark.integration
 CONSUMER = "learner-on-run-finished"
 
 

@@ -1,4 +1,4 @@
-"""Contract of every trace store: counted calls and opinions."""
+"""Counted calls and opinions."""
 
 from uuid import UUID, uuid4
 
@@ -33,6 +33,8 @@ from services.learner.tests.support.builders import (
     finished_run,
     tool_call,
 )
+
+pytestmark = pytest.mark.integration
 
 
 def called(scope: object = SCOPE) -> RunFinished:

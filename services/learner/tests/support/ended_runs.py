@@ -1,7 +1,12 @@
-"""Runs of one capability with every kind of end."""
+"""Runs of one capability with every kind of end, and what they teach."""
+
+from collections.abc import Iterable, Sequence
 
 from pml_common.contracts.error import Fault, WorkflowError
 from pml_common.contracts.executor import RunFinished
+from pml_learner.domain.fault import faults_of
+from pml_learner.domain.lesson import Experience, Lesson, learn
+from pml_learner.domain.temporal_difference import TdRule
 from services.learner.tests.support.builders import (
     CREATE,
     READ,
@@ -38,3 +43,12 @@ def runs_of_every_kind(count: int) -> list[RunFinished]:
         )
         for number in range(count)
     ]
+
+
+def lessons_in_turn(runs: Iterable[RunFinished], rule: TdRule) -> Sequence[Lesson]:
+    """Return what runs of one capability teach, one after the other."""
+    known, lessons = Experience(), list[Lesson]()
+    for run in runs:
+        lessons.append(learn(known, run, rule, fault=faults_of(run).get(run.trace_id)))
+        known = lessons[-1].experience
+    return lessons

@@ -5,14 +5,17 @@ from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID, uuid4
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from libs.pml_local.tests.support.databases import SharedDatabase
 from pml_common.contracts import ids
 from pml_common.contracts.executor import NestedRun, RunFinished
 from pml_common.contracts.learner import COHORTS, EdgesObserved
 from pml_common.contracts.trace import TaskResult
-from pml_learner.adapters.memory_traces import MemoryTraceStore
+from pml_common.storage.pool import Pool
+from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.batch import messages_of
 from pml_learner.domain.edge_messages import cohort_of
 from pml_learner.domain.edges import relations_of
@@ -273,19 +276,26 @@ def test_a_dry_run_shows_nothing() -> None:
     assert messages_of(lessons) == {dry.event_id: []}
 
 
+@pytest.mark.integration
+@settings(max_examples=50)
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=6),
     st.lists(st.integers(0, 23), max_size=16),
     st.randoms(use_true_random=False),
 )
 async def test_counts_are_equal_under_any_order_duplication_and_redelivery(
-    times: list[int], again: list[int], order: random.Random
+    learner_database: SharedDatabase,
+    learner_pool: Pool,
+    times: list[int],
+    again: list[int],
+    order: random.Random,
 ) -> None:
     runs = [_nesting(times=each, principal=f"agent-{at % 3}") for at, each in enumerate(times)]
     once = _counted([each for run in runs for each in _messages(run)])
     delivered = [*runs, *(runs[at % len(runs)] for at in again)]
     order.shuffle(delivered)
-    traces, published = MemoryTraceStore(), list[EdgesObserved]()
+    await learner_database.empty()
+    traces, published = PostgresTraceStore(learner_pool), list[EdgesObserved]()
     while delivered:
         size = order.randint(1, len(delivered))
         batch = list({run.event_id: run for run in delivered[:size]}.values())

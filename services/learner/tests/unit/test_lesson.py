@@ -8,10 +8,16 @@ from pml_common.contracts import ids
 from pml_common.contracts.error import Fault
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated
-from pml_learner.domain.batch import messages_of
+from pml_learner.domain.batch import capabilities_of, lessons_of, messages_of, times_of
 from pml_learner.domain.lesson import Experience, Lesson, learn
 from pml_learner.domain.temporal_difference import TdRule
-from services.learner.tests.support.builders import CREATE, READ, finished_run, tool_call
+from services.learner.tests.support.builders import (
+    CREATE,
+    READ,
+    finished_run,
+    nested_run,
+    tool_call,
+)
 
 
 def _lessons(*runs: RunFinished) -> list[Lesson]:
@@ -126,3 +132,24 @@ def test_usage_is_the_plain_count_and_mean_of_all_runs(runs: list[tuple[bool, fl
     assert (usage.count, usage.success_count) == (len(runs), sum(ok for ok, _ in runs))
     assert usage.success_streak == len(ends) - len(ends.rstrip("1"))
     assert usage.mean_duration_ms == pytest.approx(sum(ms for _, ms in runs) / len(runs))
+
+
+def test_a_batch_teaches_in_its_order_each_capability_its_own_part() -> None:
+    first, second = finished_run(started_at=1.0), finished_run(success=False, started_at=2.0)
+    inner = nested_run(second.trace_id, "cd" * 32, success=False, started_at=3.0)
+    second = second.model_copy(update={"nested": (inner,)})
+    capabilities = capabilities_of([first, second])
+    assert list(capabilities.values()) == [first.capability, inner.capability]
+    assert times_of([first, second]) == [1.0, 2.0, 3.0]
+    lessons = lessons_of(dict.fromkeys(capabilities, Experience()), [first, second], TdRule())
+    told = {
+        cause: [(each.run.trace_id, each.position, each.fault) for each in of_run]
+        for cause, of_run in lessons.items()
+    }
+    assert told == {
+        first.event_id: [(first.trace_id, 1, None)],
+        second.event_id: [
+            (second.trace_id, 2, "capability"),
+            (inner.trace_id, 1, "capability"),
+        ],
+    }

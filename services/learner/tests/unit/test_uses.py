@@ -1,6 +1,5 @@
 """Uses: the tools and capabilities that served the intent of a run."""
 
-from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -8,11 +7,8 @@ import pytest
 
 from pml_common.contracts import ids
 from pml_common.contracts.executor import RunFinished
-from pml_common.contracts.uses import MAX_INTENT, MAX_SERVED, ObservedUse, UsesObserved
-from pml_learner.adapters.memory_traces import MemoryTraceStore
-from pml_learner.domain.temporal_difference import TdRule
+from pml_common.contracts.uses import MAX_INTENT, MAX_SERVED, ObservedUse
 from pml_learner.domain.uses import use_of, uses_observed
-from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from services.learner.tests.support.builders import (
     ELSEWHERE,
     SCOPE,
@@ -93,16 +89,3 @@ def test_a_batch_has_one_message_for_each_scope_with_its_last_use() -> None:
     assert [use.workflow_id for use in of_scope.uses] == [first.workflow_id, second.workflow_id]
     assert of_scope.workflow_id == second.workflow_id
     assert of_scope.event_id == ids.effect_id(second.event_id, "uses-observed")
-
-
-def shown(handled: Sequence[object]) -> list[UsesObserved]:
-    return [each for each in handled if isinstance(each, UsesObserved)]
-
-
-async def test_a_redelivered_run_publishes_the_same_uses() -> None:
-    traces, runs = MemoryTraceStore(), [run_with(), run_with()]
-    facts = (await on_runs_finished(runs, traces, TdRule())).facts
-    (once,) = shown([message for messages in facts.values() for message in messages])
-    assert [use.workflow_id for use in once.uses] == [run.workflow_id for run in runs]
-    again = (await on_runs_finished([runs[1]], traces, TdRule())).facts
-    assert shown(again[runs[1].event_id]) == [once]

@@ -1,4 +1,4 @@
-"""Cache policies of capabilities, on every kind of store."""
+"""Cache policies of capabilities."""
 
 import pytest
 
@@ -20,6 +20,8 @@ from services.registry.tests.support.builders import (
 )
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
+
+pytestmark = pytest.mark.integration
 
 MEMOIZE = {"policy": "memoize"}
 FORCED = {"policy": "persistent", "force": True}

@@ -1,4 +1,4 @@
-"""Analysed and queried capabilities, on every kind of store."""
+"""Analysed and queried capabilities."""
 
 import asyncio
 import logging
@@ -14,6 +14,8 @@ from services.registry.tests.support.builders import (
     analysed,
 )
 from services.registry.tests.support.store_driver import StoreDriver, changes
+
+pytestmark = pytest.mark.integration
 
 
 async def test_an_analysis_creates_an_unlisted_capability(registry: StoreDriver) -> None:

@@ -1,4 +1,4 @@
-"""Curation on every kind of store; the criteria are those of Naming."""
+"""Curation; the criteria are those of Naming."""
 
 import asyncio
 from datetime import timedelta
@@ -8,6 +8,8 @@ import pytest
 from pml_common.bus.errors import QueryFailed
 from services.registry.tests.support.builders import SCOPE
 from services.registry.tests.support.curation_driver import CurationDriver, FakeModel, program
+
+pytestmark = pytest.mark.integration
 
 READ = "return await mcp.fs.read({ path: args.path });"
 DIFF = "const d = await mcp.git.diff({}); return d.files;"

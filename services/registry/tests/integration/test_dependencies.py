@@ -1,11 +1,10 @@
-"""Dependencies between capabilities, on every kind of store.
+"""Dependencies between capabilities.
 
 The tests are named after the acceptance criteria that they check; docs/graph.md lists them.
 """
 
 import asyncio
 import logging
-from dataclasses import replace
 from functools import partial
 
 import asyncpg
@@ -23,7 +22,6 @@ from pml_common.contracts.registry import (
     ResolveCapability,
 )
 from pml_common.contracts.scope import Scope
-from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
 from pml_registry.entrypoints.bus.with_dependencies import (
@@ -36,10 +34,12 @@ from services.registry.tests.support.builders import ELSEWHERE, SCOPE, analysed
 from services.registry.tests.support.dependencies import GraphDriver, calling, calls, code
 from services.registry.tests.support.stores import Stores
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def graph(stores: Stores, embedder: Embedder) -> GraphDriver:
-    """Drives the handlers on each kind of store."""
+    """Drives the handlers."""
     return GraphDriver(stores, embedder)
 
 
@@ -48,9 +48,7 @@ async def test_ac01_a_dependency_is_of_existing_behaviours_and_goes_with_them(
 ) -> None:
     deploy, build = await graph.pair()
     await graph.add("ci:deploy", "ci:build")
-    if isinstance(graph.stores.rows, MemoryTables):
-        return  # its rows have no foreign keys: nothing deletes behaviours
-    async with graph.stores.rows.across() as session:
+    async with graph.stores.pools.across() as session:
         insert = """
             INSERT INTO capability_dependency (
                 org, project, from_capability_id, to_capability_id, edge_type, edge_source,
@@ -371,16 +369,11 @@ async def test_what_is_private_to_others_is_in_no_list(graph: GraphDriver) -> No
 
 async def _make_private(graph: GraphDriver, name: str, scope: Scope) -> None:
     record = await graph.registry.resolve(name, scope)
-    rows = graph.stores.rows
-    if isinstance(rows, MemoryTables):
-        key = (scope, record.record_id)
-        rows.records[key] = replace(rows.records[key], visibility="private")
-    else:
-        async with rows.across() as session:
-            await session.execute(
-                "UPDATE capability_records SET visibility = 'private' WHERE record_id = $1",
-                record.record_id,
-            )
+    async with graph.stores.pools.across() as session:
+        await session.execute(
+            "UPDATE capability_records SET visibility = 'private' WHERE record_id = $1",
+            record.record_id,
+        )
 
 
 async def test_a_change_is_announced_once_it_is_made(graph: GraphDriver) -> None:

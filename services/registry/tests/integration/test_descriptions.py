@@ -1,4 +1,4 @@
-"""Resolution of references in programs, on every kind of store."""
+"""Resolution of references in programs."""
 
 import logging
 
@@ -17,6 +17,8 @@ from services.registry.tests.support.builders import (
     analysed,
 )
 from services.registry.tests.support.store_driver import StoreDriver
+
+pytestmark = pytest.mark.integration
 
 ID = ids.capability_id(SCOPE, HASH)
 OTHER_ID = ids.capability_id(SCOPE, OTHER_HASH)
@@ -129,7 +131,7 @@ async def test_another_scope_gets_the_same_answer_as_for_unknown_names(
 
 
 @pytest.mark.parametrize("name", ["a:b", "a-b-c:d_e", "x9:y_0"])
-async def test_both_kinds_of_store_follow_the_shared_rule(registry: StoreDriver, name: str) -> None:
+async def test_the_store_follows_the_shared_rule(registry: StoreDriver, name: str) -> None:
     await registry.named(name, analysed())
     assert await registry.resolved_name(callable_name(name)) == name
 

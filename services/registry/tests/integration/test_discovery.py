@@ -1,4 +1,4 @@
-"""Discovery through its handler, on every kind of store, with a word-based model."""
+"""Discovery through its handler, with a word-based model."""
 
 import asyncio
 from collections.abc import Sequence
@@ -35,6 +35,8 @@ from services.registry.tests.support.builders import (
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
 from services.registry.tests.support.vectors import Renamed
+
+pytestmark = pytest.mark.integration
 
 READ = tool("fs:read_text", "Returns the content of one file.")
 WEATHER = tool("weather:forecast", "Tells tomorrow's temperature in a city.")

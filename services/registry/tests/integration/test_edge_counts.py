@@ -1,22 +1,30 @@
-"""Edges that runs show, counted, bounded and fading, on every kind of store."""
+"""Edges that runs show, counted, bounded and fading."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from libs.pml_local.tests.support.databases import SharedDatabase
 from pml_common.bus.errors import Retryable
 from pml_common.contracts import ids
 from pml_common.contracts.dependencies import Dependency, GraphEdge
 from pml_common.contracts.learner import EdgesObserved, ObservedRelation
+from pml_common.storage.scoped import ScopedPools
 from pml_registry.application.fading import Fading
 from pml_registry.domain.edge_counts import HALF_LIFE, MOST_AN_HOUR
+from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports.vectors import Embedder
-from services.registry.tests.support.builders import ELSEWHERE, SCOPE, edges, listed, tool
+from services.registry.tests.support.builders import ELSEWHERE, NOON, SCOPE, edges, listed, tool
 from services.registry.tests.support.dependencies import GraphDriver, calls, code
-from services.registry.tests.support.stores import Stores
+from services.registry.tests.support.stores import Edges, Stores, stores_on
+
+pytestmark = pytest.mark.integration
 
 PAIR = ("fs:stat", "fs:read")
 BACK = ("fs:read", "fs:stat")
@@ -26,7 +34,7 @@ A, B = (str(ids.capability_id(SCOPE, code(letter))) for letter in "ab")
 
 @pytest.fixture
 def graph(stores: Stores, embedder: Embedder) -> GraphDriver:
-    """Drives the handlers on each kind of store."""
+    """Drives the handlers."""
     return GraphDriver(stores, embedder)
 
 
@@ -234,3 +242,43 @@ async def test_the_graph_weighs_what_runs_show_of_a_capabilitys_tools(
 
 def _weights(found: Sequence[GraphEdge]) -> dict[tuple[str, str, str, str], float]:
     return {(each.from_, each.to, each.type, each.source): each.weight for each in found}
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 3)), max_size=8),
+    st.lists(st.integers(0, 23), max_size=12),
+    st.randoms(use_true_random=False),
+)
+async def test_messages_in_any_order_and_batches_and_again_are_counted_once(
+    registry_database: SharedDatabase,
+    registry_pools: ScopedPools,
+    sent: list[tuple[int, int, int]],
+    again: list[int],
+    order: random.Random,
+) -> None:
+    messages = [
+        edges((f"a:t{at}", "b:y"), ("b:y", "c:z"), cohort=cohort, runs=runs)
+        for at, cohort, runs in sent
+    ]
+    batches = [[message] for message in messages]
+    expected = await _counted(registry_database, registry_pools, batches)
+    delivered = [*messages, *(messages[at % len(messages)] for at in again if messages)]
+    order.shuffle(delivered)
+    batches.clear()
+    while delivered:
+        size = order.randint(1, len(delivered))
+        batches.append(list({each.event_id: each for each in delivered[:size]}.values()))
+        delivered = delivered[size:]
+    assert await _counted(registry_database, registry_pools, batches) == expected
+
+
+async def _counted(
+    database: SharedDatabase, pools: ScopedPools, batches: Sequence[Sequence[EdgesObserved]]
+) -> Edges:
+    """Handle batches in empty stores, and return the edges."""
+    await database.empty()
+    stores = stores_on(pools)
+    for batch in batches:
+        await on_edges_observed(batch, stores.shown, stores.dependencies, lambda: NOON)
+    return await stores.edges(SCOPE)

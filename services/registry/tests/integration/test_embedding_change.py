@@ -22,7 +22,7 @@ from pml_registry.ports.vectors import (
 )
 from services.registry.tests.support.builders import SCOPE, analysed, learning_update, listed, tool
 from services.registry.tests.support.store_driver import StoreDriver
-from services.registry.tests.support.stores import Stores, postgres_stores
+from services.registry.tests.support.stores import Stores, stores_on
 from services.registry.tests.support.vectors import HASH_MODEL, Renamed
 
 pytestmark = pytest.mark.integration
@@ -76,7 +76,7 @@ async def deployment(postgres_dsn: str, embedder: Embedder) -> AsyncGenerator[De
         models = PostgresEmbeddingModels(pools.batch)
         embedders: dict[str, Embedder] = {"hash": embedder}
         serving = ServingModel(models, lambda name: made.embedder_of(name))
-        made = Deployment(pools, postgres_stores(pools), models, serving, embedders)
+        made = Deployment(pools, stores_on(pools), models, serving, embedders)
         await made.process(HASH_MODEL).keep_up()
         tools = [tool(f"fs:read_{at}", f"Returns file {at}.") for at in range(3)]
         await on_tools_listed(listed(*tools), made.stores.tools, serving)

@@ -1,4 +1,4 @@
-"""Rankings by evidence of use, through their handlers, on every kind of store."""
+"""Rankings by evidence of use, through their handlers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,9 +12,6 @@ from pml_common.contracts.dns import SetVisibility
 from pml_common.contracts.gateway import WorkflowDataDeleted
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.uses import ObservedUse, UseJudged
-from pml_common.storage.scoped import ScopedPools
-from pml_registry.adapters.memory_evidence import MemoryEvidenceStore
-from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.adapters.postgres_evidence import PostgresEvidenceStore
 from pml_registry.domain.evidence import MOST_OF_ONE, PRIOR, Use
 from pml_registry.domain.ranking import EVIDENCE_WEIGHT, Kind, Target
@@ -46,6 +43,8 @@ from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
 from services.registry.tests.support.uses import UseDriver, observed, seen
 from services.registry.tests.support.vectors import Renamed
+
+pytestmark = pytest.mark.integration
 
 FORECAST = "weather:forecast"
 OTHERS = [f"fs:{word}" for word in ("read", "write", "list", "move", "stat", "link")]
@@ -223,10 +222,7 @@ async def test_a_private_capability_is_found_by_its_owner_alone_whatever_it_serv
 
 
 def store_of(stores: Stores, most_uses: int) -> EvidenceStore:
-    if isinstance(stores.rows, MemoryTables):
-        return MemoryEvidenceStore(stores.rows.inbox, most_uses)
-    assert isinstance(stores.rows, ScopedPools)
-    return PostgresEvidenceStore(stores.rows, most_uses)
+    return PostgresEvidenceStore(stores.pools, most_uses)
 
 
 def new_use(intent: str, who: str) -> NewUse:

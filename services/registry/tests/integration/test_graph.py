@@ -1,4 +1,4 @@
-"""The graph of a scope and its provides edges, on every kind of store."""
+"""The graph of a scope and its provides edges."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -29,6 +29,8 @@ from services.registry.tests.support.builders import ELSEWHERE, SCOPE, analysed,
 from services.registry.tests.support.dependencies import GraphDriver, calls, code
 from services.registry.tests.support.stores import Stores
 
+pytestmark = pytest.mark.integration
+
 STRING: JsonObject = {"type": "string"}
 
 
@@ -51,7 +53,7 @@ POST = ToolDefinition(server="http", name="post", input_schema=schema("url", "bo
 
 @pytest.fixture
 def graph(stores: Stores, embedder: Embedder) -> GraphDriver:
-    """Drives the handlers on each kind of store."""
+    """Drives the handlers."""
     return GraphDriver(stores, embedder)
 
 

@@ -1,6 +1,8 @@
 """A version that fails: flagged, sunk, its last good version offered, and well again; on every kind
 of store."""
 
+import pytest
+
 from pml_common.contracts.capability import Health
 from pml_common.contracts.dns import SetVisibility, Yank
 from pml_common.contracts.learner import LearningUpdated
@@ -19,6 +21,8 @@ from services.registry.tests.support.builders import (
 )
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
+
+pytestmark = pytest.mark.integration
 
 GOOD, BAD = (0.83, 1.0, 1.0), (0.0, 0.17, 0.45)
 NEIGHBOUR = Viewer(Scope(org="acme", project="shop"), "agent-8")

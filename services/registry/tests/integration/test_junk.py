@@ -1,16 +1,19 @@
-"""Programs that are kept and not offered, on every kind of store."""
+"""Programs that are kept and not offered."""
 
 import asyncio
 
 import pytest
 
-from pml_common.bus.errors import QueryFailed
+from pml_common.bus.errors import QueryFailed, Rejected
+from pml_common.contracts import ids
 from pml_common.contracts.dns import Fork, Rename
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from services.registry.tests.support.builders import SCOPE, learning_update
 from services.registry.tests.support.curation_driver import CurationDriver, program
 from services.registry.tests.support.stores import Stores
+
+pytestmark = pytest.mark.integration
 
 READ = "return await mcp.fs.read({ path: 'a.json' });"
 READ_OTHER = 'return await mcp.fs.read({path:"b.json"})  // another'
@@ -115,3 +118,22 @@ async def test_shapes_of_programs_from_before_are_read(
     await curation.ran(READ_OTHER)
     assert len(await curation.base.names(unlisted=False)) == 1
     assert len(await curation.store.variants_of(Viewer(SCOPE), id_, 10)) == 2
+
+
+async def test_only_code_that_matches_its_hash_is_admitted(curation: CurationDriver) -> None:
+    true = program("const a = args.n; return a + 1;")
+    for code, reason in (
+        ("return 2", "the code's hash is"),
+        ("return 1\x00", "NUL"),
+        ("return (", "the code's hash is None"),
+    ):
+        with pytest.raises(Rejected, match=reason):
+            await curation.analysed(true.model_copy(update={"code": code}))
+    another = true.capability.model_copy(
+        update={"capability_id": ids.capability_id(SCOPE, "0" * 64)}
+    )
+    with pytest.raises(Rejected, match="is not the id of"):
+        await curation.analysed(true.model_copy(update={"capability": another}))
+    await curation.analysed(true)
+    stored = await curation.base.resolve(str(true.capability.capability_id))
+    assert stored.code == true.code

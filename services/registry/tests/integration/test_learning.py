@@ -1,4 +1,4 @@
-"""Learning updates and listing of capabilities, on every kind of store."""
+"""Learning updates and listing of capabilities."""
 
 import asyncio
 
@@ -19,6 +19,8 @@ from services.registry.tests.support.builders import (
 )
 from services.registry.tests.support.store_driver import StoreDriver, changes, published
 from services.registry.tests.support.stores import Stores
+
+pytestmark = pytest.mark.integration
 
 ALL = ListCapabilities(scope=SCOPE, include_unlisted=True)
 

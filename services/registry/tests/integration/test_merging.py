@@ -18,6 +18,8 @@ from services.registry.tests.support.merge_driver import MergeDriver
 from services.registry.tests.support.store_driver import OWNER, changes
 from services.registry.tests.support.stores import Stores, stores_on, version_keys
 
+pytestmark = pytest.mark.integration
+
 READ = "return await mcp.fs.read({ path: args.path });"
 COUNT = "const found = await mcp.fs.count({ text: args.content });\nreturn { found };"
 SHOUT = "return args.content.toUpperCase() + '!';"
@@ -26,7 +28,7 @@ SHOUT = "return args.content.toUpperCase() + '!';"
 @pytest.fixture
 async def merges(curation: CurationDriver, stores: Stores, embedder: Embedder) -> MergeDriver:
     """Two capabilities that fit: `notes:read` and `text:count`."""
-    stores = stores_on(stores.rows, version_keys(hashing=curation.hashing))
+    stores = stores_on(stores.pools, version_keys(hashing=curation.hashing))
     driver = MergeDriver(curation, stores, embedder)
     await driver.start()
     await driver.ran("notes:read", READ, "read a note")

@@ -17,7 +17,9 @@ from pml_registry.domain.edge_counts import HALF_LIFE
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.vectors import EmbeddingModel
 from services.registry.tests.support.builders import SCOPE
-from services.registry.tests.support.stores import postgres_stores
+from services.registry.tests.support.stores import stores_on
+
+pytestmark = pytest.mark.integration
 
 _BEFORE = "0007_records.sql"
 _TWO_CAPABILITIES = """
@@ -46,7 +48,6 @@ FROM workflow_pattern WHERE code = 'return 1;';
 """
 
 
-@pytest.mark.integration
 async def test_each_capability_becomes_a_record_with_one_version(empty_dsn: str) -> None:
     every = list(read_migrations("pml_registry"))
     await migrate(empty_dsn, "registry", [each for each in every if each.name < _BEFORE])
@@ -56,7 +57,7 @@ async def test_each_capability_becomes_a_record_with_one_version(empty_dsn: str)
     finally:
         await session.close()
     async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
-        stores = postgres_stores(pools)
+        stores = stores_on(pools)
         stores.checks.accepts_unsigned = True
         resolution = Resolution(stores.records, stores.capabilities)
 
@@ -94,7 +95,6 @@ SELECT org, project, server, 'read', '{}', '', 'read', $1::real[]::vector, 'firs
 """
 
 
-@pytest.mark.integration
 async def test_vectors_of_the_model_with_most_of_them_are_moved(empty_dsn: str) -> None:
     every = list(read_migrations("pml_registry"))
     await migrate(empty_dsn, "registry", [each for each in every if each.name < _BEFORE])
@@ -138,7 +138,6 @@ VALUES ('acme', 'webapp', 'fs:stat', 'fs:read', 'sequence', 'observed', 3);
 """
 
 
-@pytest.mark.integration
 async def test_edges_from_before_they_faded_fade_and_stay(empty_dsn: str) -> None:
     every = list(read_migrations("pml_registry"))
     await migrate(empty_dsn, "registry", [each for each in every if each.name < "0011"])
@@ -149,7 +148,7 @@ async def test_edges_from_before_they_faded_fade_and_stay(empty_dsn: str) -> Non
     finally:
         await session.close()
     async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
-        store = postgres_stores(pools).shown
+        store = stores_on(pools).shown
         assert await store.fade(datetime.now(UTC) + 50 * HALF_LIFE, 9) == 1
         async with pools.across() as held:
             kept = await held.fetch(

@@ -1,4 +1,4 @@
-"""Names: reserved before a program runs, given once it has succeeded; on every kind of store."""
+"""Names: reserved before a program runs, given once it has succeeded;."""
 
 import asyncio
 from datetime import timedelta
@@ -18,6 +18,8 @@ from services.registry.tests.support.builders import (
     analysed,
 )
 from services.registry.tests.support.store_driver import StoreDriver, changes
+
+pytestmark = pytest.mark.integration
 
 OTHER_UNNAMED = "unnamed_c0de"
 

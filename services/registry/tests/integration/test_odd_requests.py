@@ -1,4 +1,4 @@
-"""Requests about records that are odd, repeated, or not for everyone; on every kind of store."""
+"""Requests about records that are odd, repeated, or not for everyone;."""
 
 import base64
 import json
@@ -15,6 +15,8 @@ from pml_registry.domain.visibility import Viewer
 from pml_registry.ports.vectors import Embedded, Embedder
 from services.registry.tests.support.builders import AUTHOR, OTHER_HASH, SCOPE, analysed
 from services.registry.tests.support.store_driver import StoreDriver
+
+pytestmark = pytest.mark.integration
 
 COLLEAGUE = Viewer(SCOPE, "agent-8")
 SOME_ID = "2c74005b-cb3e-5279-b884-ba019d84029a"

@@ -20,7 +20,7 @@ from services.registry.tests.support.builders import (
 )
 from services.registry.tests.support.owner import owner_session
 from services.registry.tests.support.store_driver import StoreDriver
-from services.registry.tests.support.stores import postgres_stores
+from services.registry.tests.support.stores import stores_on
 
 pytestmark = pytest.mark.integration
 
@@ -43,7 +43,7 @@ async def pools(postgres_dsn: str) -> AsyncGenerator[ScopedPools]:
 async def test_a_concurrent_listing_is_both_on_the_page_and_counted_or_neither(
     pools: ScopedPools, embedder: Embedder, postgres_dsn: str
 ) -> None:
-    registry = StoreDriver(postgres_stores(pools), embedder)
+    registry = StoreDriver(stores_on(pools), embedder)
     for code_hash in (HASH, OTHER_HASH):
         await registry.analysed(analysed(code_hash))
     await registry.learned(learning_update(code_hash=HASH))
@@ -53,7 +53,7 @@ async def test_a_concurrent_listing_is_both_on_the_page_and_counted_or_neither(
     await holder.execute("SELECT pg_advisory_lock(7)")
 
     query = ListCapabilities(scope=SCOPE, limit=50)
-    paging = asyncio.create_task(postgres_stores(pools).capabilities.page(query))
+    paging = asyncio.create_task(stores_on(pools).capabilities.page(query))
     await eventually(lambda: holder.fetchval(WAITING))
     async with pools.across() as session:
         listed = "UPDATE workflow_pattern SET listed = true WHERE code_hash = $1"

@@ -1,4 +1,4 @@
-"""A private record of another principal in the scope, by every query, on every kind of store."""
+"""A private record of another principal in the scope, by every query."""
 
 from collections.abc import Awaitable, Callable
 from uuid import UUID, uuid4
@@ -35,6 +35,8 @@ from services.registry.tests.support.curation_driver import CurationDriver
 from services.registry.tests.support.dependencies import GraphDriver
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
+
+pytestmark = pytest.mark.integration
 
 SECRET = "vault"
 """In the private record's name, intent and code, and in no reference that a stranger gives here."""

@@ -1,7 +1,9 @@
-"""Tools in quarantine and learned outputs, on every kind of store."""
+"""Tools in quarantine and learned outputs."""
 
 import asyncio
 from uuid import uuid4
+
+import pytest
 
 from pml_common.contracts.gateway import ObservedOutput, OutputsObserved, ToolsListed
 from pml_common.contracts.registry import Discover, ListTools, ToolCatalog
@@ -15,6 +17,8 @@ from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import ELSEWHERE, SCOPE, listed, tool
 from services.registry.tests.support.stores import Stores
+
+pytestmark = pytest.mark.integration
 
 READ, WRITE = tool("fs:read", "Reads a file."), tool("fs:write", "Writes a file.")
 HELD = QuarantinedTool(

@@ -1,4 +1,4 @@
-"""Changes of the same records at once, on every kind of store."""
+"""Changes of the same records at once."""
 
 import asyncio
 import os
@@ -7,6 +7,8 @@ from functools import partial
 from time import monotonic
 from typing import TypeVar
 from uuid import uuid4
+
+import pytest
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import QueryFailed
@@ -23,6 +25,8 @@ from pml_common.contracts.dns import (
 from pml_common.storage.errors import StorageUnavailable
 from services.registry.tests.support.builders import AUTHOR, OTHER_HASH, analysed
 from services.registry.tests.support.store_driver import OWNER, StoreDriver
+
+pytestmark = pytest.mark.integration
 
 T = TypeVar("T")
 

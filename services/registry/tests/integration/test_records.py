@@ -1,4 +1,4 @@
-"""Records: what is known of them, and changes to them; on every kind of store."""
+"""Records: what is known of them, and changes to them;."""
 
 import contextlib
 from uuid import uuid4
@@ -29,6 +29,8 @@ from services.registry.tests.support.builders import (
     learning_update,
 )
 from services.registry.tests.support.store_driver import OWNER, StoreDriver, changes
+
+pytestmark = pytest.mark.integration
 
 COLLEAGUE = Viewer(SCOPE, "agent-8")
 NEIGHBOUR = Viewer(Scope(org="acme", project="shop"), "agent-8")

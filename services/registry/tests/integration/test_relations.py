@@ -1,4 +1,4 @@
-"""Relations that follow from tools and intents, on every kind of store."""
+"""Relations that follow from tools and intents."""
 
 import asyncio
 
@@ -10,12 +10,14 @@ from services.registry.tests.support.builders import ELSEWHERE, SCOPE, analysed
 from services.registry.tests.support.dependencies import GraphDriver, code
 from services.registry.tests.support.stores import Stores
 
+pytestmark = pytest.mark.integration
+
 INTENT = "fetch the weather of tomorrow"
 
 
 @pytest.fixture
 def graph(stores: Stores, embedder: Embedder) -> GraphDriver:
-    """Drives the handlers on each kind of store."""
+    """Drives the handlers."""
     return GraphDriver(stores, embedder)
 
 

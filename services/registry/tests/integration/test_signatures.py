@@ -14,7 +14,6 @@ from pml_common.contracts.dns import Fork, SetVisibility
 from pml_common.contracts.gateway import WorkflowOutcome
 from pml_common.contracts.registry import ListCapabilities, Reference
 from pml_common.signing import SigningKey
-from pml_common.storage.schema import open_scoped_schema
 from pml_registry.adapters.signed_mark import SignedMark
 from pml_registry.application.signing_versions import SigningVersions
 from pml_registry.domain.reservations import LAPSES_AFTER
@@ -33,7 +32,6 @@ from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import (
     VERIFIED_RUNS,
     Stores,
-    postgres_stores,
     registry_key,
     stores_on,
     version_keys,
@@ -47,6 +45,8 @@ from services.registry.tests.support.tampering import (
     remove_signature,
     run_sql,
 )
+
+pytestmark = pytest.mark.integration
 
 
 async def two_versions(registry: StoreDriver) -> tuple[CapabilityRecord, CapabilityRecord]:
@@ -203,19 +203,15 @@ async def test_code_that_was_tampered_with_before_it_is_a_version_is_not_signed(
     assert (await registry.reserve("fs:ensure", analysed("a7f4" * 16), update=True)).version == 2
 
 
-@pytest.mark.integration
 async def test_a_record_is_not_made_for_code_that_is_stored_under_a_false_hash(
-    postgres_dsn: str, embedder: Embedder
+    registry: StoreDriver, stores: Stores
 ) -> None:
-    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
-        stores = postgres_stores(pools)
-        registry = StoreDriver(stores, embedder)
+    await registry.analysed(analysed())
+    record = await registry.resolve(str(ids.capability_id(SCOPE, HASH)))
+    await change_code(stores, record, record)
+    await run_sql(stores, "DELETE FROM capability_records")
+    with pytest.raises(Rejected, match="is not signed"):
         await registry.analysed(analysed())
-        record = await registry.resolve(str(ids.capability_id(SCOPE, HASH)))
-        await change_code(stores, record, record)
-        await run_sql(stores, "DELETE FROM capability_records")
-        with pytest.raises(Rejected, match="is not signed"):
-            await registry.analysed(analysed())
 
 
 async def test_versions_from_before_are_signed_once_and_then_only_signed_ones_run(
@@ -257,13 +253,13 @@ async def test_after_a_change_of_the_key_versions_are_signed_with_the_new_one(
 ) -> None:
     first, second = await two_versions(registry)
     new = SigningKey.generate("registry")
-    rotated = stores_on(stores.rows, version_keys(new, registry_key()))
+    rotated = stores_on(stores.pools, version_keys(new, registry_key()))
     after = StoreDriver(rotated, embedder)
     assert (await after.resolve("fs:ensure@1")).signature == first.signature
     await change_code(rotated, second, second)
     await SigningVersions(rotated.signatures, rotated.checks, lambda: None).sign_all()
     assert (await after.resolve("fs:ensure@1")).key_id == new.kid
-    alone = StoreDriver(stores_on(stores.rows, version_keys(new)), embedder)
+    alone = StoreDriver(stores_on(stores.pools, version_keys(new)), embedder)
     assert (await alone.resolve("fs:ensure@1")).key_id == new.kid
     for each in (after, alone):
         with pytest.raises(QueryFailed, match=f"not what the key {first.key_id} has signed"):
@@ -274,7 +270,7 @@ async def test_a_key_that_is_not_trusted_any_more_has_signed_nothing(
     registry: StoreDriver, stores: Stores, embedder: Embedder
 ) -> None:
     await registry.named("fs:ensure", analysed())
-    other = stores_on(stores.rows, version_keys(SigningKey.generate("registry")))
+    other = stores_on(stores.pools, version_keys(SigningKey.generate("registry")))
     with pytest.raises(QueryFailed, match="or that key is not trusted any more"):
         await StoreDriver(other, embedder).resolve("fs:ensure")
 

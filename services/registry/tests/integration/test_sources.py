@@ -1,4 +1,4 @@
-"""Story 10.5: sources of capabilities, on every kind of store."""
+"""Story 10.5: sources of capabilities."""
 
 import pytest
 
@@ -18,6 +18,8 @@ from services.registry.tests.support.builders import (
 )
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import Stores
+
+pytestmark = pytest.mark.integration
 
 TASK: JsonObject = {"id": "a", "tool": "fs:read", "arguments": {"path": "a\x00b"}, "depends_on": []}
 DAG = FromDag(dag={"tasks": [TASK]})

@@ -1,4 +1,4 @@
-"""The tool catalog and graph through their handlers, on every kind of store."""
+"""The tool catalog and graph through their handlers."""
 
 import logging
 from collections.abc import Sequence
@@ -16,6 +16,8 @@ from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports.vectors import Embedded, Embedder
 from services.registry.tests.support.builders import ELSEWHERE, SCOPE, listed, tool
 from services.registry.tests.support.stores import Stores
+
+pytestmark = pytest.mark.integration
 
 
 class CountingEmbedder:

@@ -4,13 +4,13 @@ import asyncpg
 import pytest
 
 from pml_common.storage.migrations import migrate, read_migrations
-from pml_common.storage.schema import open_scoped_schema
 from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import TrustedHashes, analysed, learning_update
-from services.registry.tests.support.stores import postgres_stores
+from services.registry.tests.support.stores import Stores
 
+pytestmark = pytest.mark.integration
 _BEFORE = "0006_usage.sql"
 _A_CAPABILITY = """
 INSERT INTO workflow_pattern (
@@ -29,21 +29,18 @@ FROM workflow_pattern
 _VERSION = "SELECT ctid::text FROM workflow_pattern"
 
 
-@pytest.mark.integration
 async def test_a_learning_update_rewrites_no_searched_column(
-    postgres_dsn: str, embedder: Embedder
+    stores: Stores, embedder: Embedder
 ) -> None:
-    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
-        capabilities = postgres_stores(pools).capabilities
-        await on_execution_analyzed([analysed()], capabilities, embedder, TrustedHashes())
-        await on_learning_updated([learning_update(1)], capabilities)
-        listed = await pools.batch.fetchval(_VERSION)
-        await on_learning_updated([learning_update(2)], capabilities)
-        assert await pools.batch.fetchval(_VERSION) == listed
-        assert await pools.batch.fetchval("SELECT usage_count FROM capability") == 2
+    capabilities, pools = stores.capabilities, stores.pools
+    await on_execution_analyzed([analysed()], capabilities, embedder, TrustedHashes())
+    await on_learning_updated([learning_update(1)], capabilities)
+    listed = await pools.batch.fetchval(_VERSION)
+    await on_learning_updated([learning_update(2)], capabilities)
+    assert await pools.batch.fetchval(_VERSION) == listed
+    assert await pools.batch.fetchval("SELECT usage_count FROM capability") == 2
 
 
-@pytest.mark.integration
 async def test_the_migration_keeps_earlier_usage(empty_dsn: str) -> None:
     every = list(read_migrations("pml_registry"))
     earlier = [migration for migration in every if migration.name < _BEFORE]

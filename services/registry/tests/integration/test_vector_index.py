@@ -1,4 +1,4 @@
-"""One contract of every vector index: in memory, in Postgres, in Qdrant (its local mode)."""
+"""One contract of every vector index: in Postgres, in Qdrant (its local mode)."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -10,13 +10,11 @@ import pytest
 
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.schema import open_scoped_schema
-from pml_registry.adapters.memory_vectors import MemoryVectorIndex
-from pml_registry.adapters.postgres_vectors import PgvectorIndex
 from pml_registry.adapters.qdrant import QdrantIndex, collection_of, point_id
 from pml_registry.domain.ranking import Kind
 from pml_registry.ports.vectors import EmbeddingModel, Point, PointKey, Vector, VectorIndex
 from services.registry.tests.support.builders import ELSEWHERE, SCOPE
+from services.registry.tests.support.stores import Stores
 from services.registry.tests.support.vectors import local_client
 
 SMALL, OTHER = EmbeddingModel("small", 3), EmbeddingModel("BAAI/other-1.5", 4)
@@ -25,27 +23,23 @@ SMALL, OTHER = EmbeddingModel("small", 3), EmbeddingModel("BAAI/other-1.5", 4)
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
 
 
-@pytest.fixture(
-    params=["memory", pytest.param("postgres", marks=pytest.mark.integration), "qdrant"]
-)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str | None:
-    """A folder for Qdrant's local mode, or Postgres; None: in memory."""
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return tmp_path if request.param == "qdrant" else None
+@pytest.fixture(params=[pytest.param("postgres", marks=pytest.mark.integration), "qdrant"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | Stores:
+    """A folder for Qdrant's local mode, or stores in Postgres."""
+    return tmp_path if request.param == "qdrant" else request.getfixturevalue("stores")
 
 
 @pytest.fixture
-async def index(place: Path | str | None) -> AsyncGenerator[VectorIndex]:
+async def index(place: Path | Stores) -> AsyncGenerator[VectorIndex]:
     """Each kind of index, with two prepared models."""
-    if place is None:
-        yield await _prepared(MemoryVectorIndex())
-    elif isinstance(place, Path):
+    if isinstance(place, Path):
         async with aclosing(QdrantIndex(local_client(place), timeout_s=20.0)) as qdrant:
             yield await _prepared(qdrant)
     else:
-        async with open_scoped_schema(place, "registry", "pml_registry") as pools:
-            yield await _prepared(PgvectorIndex(pools))
+        index = await _prepared(place.index)
+        yield index
+        for model in (SMALL, OTHER):
+            await index.drop(model.name)
 
 
 async def _prepared(index: VectorIndex) -> VectorIndex:

@@ -1,9 +1,13 @@
 """Versions in `whois` and history: signed by whom, when, and verified or not."""
 
+import pytest
+
 from services.registry.tests.support.builders import HASH, OTHER_HASH, analysed, learning_update
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import VERIFIED_RUNS, Stores
 from services.registry.tests.support.tampering import change_code
+
+pytestmark = pytest.mark.integration
 
 
 async def test_whois_and_history_say_who_signed_each_version_when_and_if_it_is_verified(

@@ -23,8 +23,6 @@ from pml_common.contracts.display_names import parse_display_name
 from pml_common.contracts.gateway import WorkflowOutcome
 from pml_common.contracts.scope import Scope
 from pml_registry.adapters.code_hashes import CodeHashes
-from pml_registry.adapters.memory_curation import MemoryCurationStore
-from pml_registry.adapters.memory_tables import MemoryTables
 from pml_registry.adapters.postgres_curation import PostgresCurationStore
 from pml_registry.application.curation import Curator
 from pml_registry.domain.curation import Unnamed
@@ -82,15 +80,14 @@ class FakeModel:
 
 
 class CurationDriver:
-    """Handles events and queries on one kind of store."""
+    """Handles events and queries."""
 
     def __init__(self, stores: Stores, embedder: Embedder) -> None:
         self.hashing = CodeHashes()
-        stores = stores_on(stores.rows, version_keys(hashing=self.hashing))
+        stores = stores_on(stores.pools, version_keys(hashing=self.hashing))
         self.base = StoreDriver(stores, embedder)
-        rows, self._stores, self._embedder = stores.rows, stores, embedder
-        is_memory = isinstance(rows, MemoryTables)
-        self.store = MemoryCurationStore(rows) if is_memory else PostgresCurationStore(rows)
+        self._stores, self._embedder = stores, embedder
+        self.store = PostgresCurationStore(stores.pools)
         self.curator = Curator(
             self.store, self.base.naming, self.hashing, None, lambda: self.base.now
         )

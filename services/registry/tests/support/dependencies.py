@@ -1,4 +1,4 @@
-"""Drives the dependency and graph handlers on one kind of store."""
+"""Drives the dependency and graph handlers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal

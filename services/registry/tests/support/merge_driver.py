@@ -41,7 +41,7 @@ TOOLS = (
 
 @dataclass
 class MergeDriver:
-    """Handles queries on one kind of store."""
+    """Handles queries."""
 
     curation: CurationDriver
     stores: Stores

@@ -1,4 +1,4 @@
-"""Calls the capability handlers as the bus would, on one kind of store."""
+"""Calls the capability handlers as the bus would."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID, uuid4

@@ -1,24 +1,13 @@
-"""One kind of store behind every port, for suites that run on all kinds."""
+"""A store behind every port."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from libs.pml_local.tests.support.databases import Schema
 from pml_common.bus.identity import all_services_keys
 from pml_common.contracts.scope import Scope
 from pml_common.signing import SigningKey, TrustedKeys
 from pml_common.storage.scoped import ScopedPools
-from pml_registry.adapters.memory_capabilities import MemoryCapabilityStore
-from pml_registry.adapters.memory_dependencies import MemoryDependencyStore
-from pml_registry.adapters.memory_discovery import MemoryCandidateStore
-from pml_registry.adapters.memory_edges import MemoryEdgeStore
-from pml_registry.adapters.memory_evidence import MemoryEvidenceStore
-from pml_registry.adapters.memory_graph import MemoryGraphStore
-from pml_registry.adapters.memory_names import MemoryNameStore
-from pml_registry.adapters.memory_records import MemoryRecordStore
-from pml_registry.adapters.memory_signatures import MemorySignatureStore
-from pml_registry.adapters.memory_tables import MemoryTables
-from pml_registry.adapters.memory_tools import MemoryToolStore
-from pml_registry.adapters.memory_vectors import MemoryVectorIndex
 from pml_registry.adapters.postgres_capabilities import PostgresCapabilityStore
 from pml_registry.adapters.postgres_dependencies import PostgresDependencyStore
 from pml_registry.adapters.postgres_discovery import PostgresCandidateStore
@@ -46,6 +35,7 @@ from pml_registry.ports.records import RecordStore
 from pml_registry.ports.vectors import VectorIndex
 from services.registry.tests.support.builders import TrustedHashes
 
+REGISTRY = Schema("registry", "pml_registry", with_roles=True)
 Edges = Mapping[tuple[str, str, str], tuple[int, str]]
 """Count and source, by both ends and type."""
 VERIFIED_RUNS = 3
@@ -64,20 +54,14 @@ class Stores:
     dependencies: DependencyStore
     shown: EdgeStore
     graph: GraphStore
-    rows: MemoryTables | ScopedPools
+    pools: ScopedPools
     signatures: SignatureStore
     checks: VersionChecks
     evidence: EvidenceStore
 
     async def edges(self, scope: Scope) -> Edges:
         """The edges of a scope between two tools, or a tool and a capability."""
-        if isinstance(self.rows, MemoryTables):
-            return {
-                key[1:]: (row.shown.count, row.shown.source)
-                for key, row in self.rows.edges.items()
-                if key[0] == scope
-            }
-        async with self.rows.across() as session:
+        async with self.pools.across() as session:
             rows = await session.fetch(
                 """
                 SELECT from_tool_id, to_tool_id, edge_type, observed_count, edge_source
@@ -112,29 +96,8 @@ def version_keys(
     return VersionKeys(own, public, hashing or TrustedHashes())
 
 
-def memory_stores(keys: VersionKeys | None = None, tables: MemoryTables | None = None) -> Stores:
-    """In-memory stores, empty or with these tables."""
-    tables = tables or MemoryTables()
-    checks = VersionChecks(keys or version_keys(), VERIFIED_RUNS)
-    return Stores(
-        CheckedCapabilities(MemoryCapabilityStore(tables, checks.signing), checks),
-        MemoryToolStore(tables),
-        MemoryVectorIndex(tables),
-        MemoryCandidateStore(tables),
-        MemoryNameStore(tables, checks.signing),
-        MemoryRecordStore(tables, checks.signing),
-        MemoryDependencyStore(tables),
-        MemoryEdgeStore(tables),
-        MemoryGraphStore(tables),
-        tables,
-        MemorySignatureStore(tables),
-        checks,
-        MemoryEvidenceStore(tables.inbox),
-    )
-
-
-def postgres_stores(pools: ScopedPools, keys: VersionKeys | None = None) -> Stores:
-    """Stores in Postgres."""
+def stores_on(pools: ScopedPools, keys: VersionKeys | None = None) -> Stores:
+    """Build the stores, with the registry's keys or others."""
     checks = VersionChecks(keys or version_keys(), VERIFIED_RUNS)
     return Stores(
         CheckedCapabilities(PostgresCapabilityStore(pools, checks.signing), checks),
@@ -151,10 +114,3 @@ def postgres_stores(pools: ScopedPools, keys: VersionKeys | None = None) -> Stor
         checks,
         PostgresEvidenceStore(pools),
     )
-
-
-def stores_on(rows: MemoryTables | ScopedPools, keys: VersionKeys) -> Stores:
-    """Stores with the same rows and other keys."""
-    if isinstance(rows, MemoryTables):
-        return memory_stores(keys, rows)
-    return postgres_stores(rows, keys)

@@ -1,11 +1,9 @@
 """Changes of stored versions, as by somebody who can write to the database."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from pml_common.contracts.capability import CapabilityRecord
-from pml_registry.adapters.memory_tables import MemoryTables
-from services.registry.tests.support.builders import SCOPE, SIMILAR_HASH
+from services.registry.tests.support.builders import SIMILAR_HASH
 from services.registry.tests.support.stores import Stores
 
 CHANGED = "return 1;// changed"
@@ -14,72 +12,38 @@ Tamper = Callable[[Stores, CapabilityRecord, CapabilityRecord], Awaitable[None]]
 
 
 async def run_sql(stores: Stores, statement: str, *values: object) -> None:
-    assert not isinstance(stores.rows, MemoryTables)
-    async with stores.rows.across() as session:
+    async with stores.pools.across() as session:
         await session.execute(statement, *values)
 
 
 async def change_code(stores: Stores, first: CapabilityRecord, _: CapabilityRecord) -> None:
-    if isinstance(stores.rows, MemoryTables):
-        key = SCOPE, first.capability_id
-        row = stores.rows.behaviours[key]
-        changed = row.record.model_copy(update={"code": CHANGED})
-        stores.rows.behaviours[key] = replace(row, record=changed)
-    else:
-        code = "UPDATE workflow_pattern SET code = $2 WHERE pattern_id = $1"
-        await run_sql(stores, code, first.capability_id, CHANGED)
+    code = "UPDATE workflow_pattern SET code = $2 WHERE pattern_id = $1"
+    await run_sql(stores, code, first.capability_id, CHANGED)
 
 
 async def change_hash(stores: Stores, first: CapabilityRecord, _: CapabilityRecord) -> None:
-    if isinstance(stores.rows, MemoryTables):
-        key = SCOPE, first.capability_id
-        row = stores.rows.behaviours[key]
-        changed = row.record.model_copy(update={"code_hash": SIMILAR_HASH})
-        stores.rows.behaviours[key] = replace(row, record=changed)
-    else:
-        code_hash = "UPDATE workflow_pattern SET code_hash = $2 WHERE pattern_id = $1"
-        await run_sql(stores, code_hash, first.capability_id, SIMILAR_HASH)
+    code_hash = "UPDATE workflow_pattern SET code_hash = $2 WHERE pattern_id = $1"
+    await run_sql(stores, code_hash, first.capability_id, SIMILAR_HASH)
 
 
 async def point_to_other_code(
     stores: Stores, first: CapabilityRecord, second: CapabilityRecord
 ) -> None:
     """Let version 1 be the code of version 2, of which a signature exists, too."""
-    if isinstance(stores.rows, MemoryTables):
-        row = stores.rows.records[SCOPE, first.record_id]
-        one, two = row.versions
-        versions = replace(one, behaviour=two.behaviour), two
-        stores.rows.records[SCOPE, first.record_id] = replace(row, versions=versions)
-    else:
-        pointer = (
-            "UPDATE capability_versions SET pattern_id = $2 WHERE record_id = $1 AND number = 1"
-        )
-        await run_sql(stores, pointer, first.record_id, second.capability_id)
+    pointer = "UPDATE capability_versions SET pattern_id = $2 WHERE record_id = $1 AND number = 1"
+    await run_sql(stores, pointer, first.record_id, second.capability_id)
 
 
 async def copy_signature(stores: Stores, first: CapabilityRecord, second: CapabilityRecord) -> None:
     """Let version 1 be the code of version 2, with the signature of that."""
     await point_to_other_code(stores, first, second)
-    if isinstance(stores.rows, MemoryTables):
-        row = stores.rows.records[SCOPE, first.record_id]
-        one, two = row.versions
-        versions = replace(one, signature=two.signature), two
-        stores.rows.records[SCOPE, first.record_id] = replace(row, versions=versions)
-    else:
-        signature = (
-            "UPDATE capability_versions SET signature = $2 WHERE record_id = $1 AND number = 1"
-        )
-        await run_sql(stores, signature, first.record_id, second.signature)
+    signature = "UPDATE capability_versions SET signature = $2 WHERE record_id = $1 AND number = 1"
+    await run_sql(stores, signature, first.record_id, second.signature)
 
 
 async def remove_signature(stores: Stores, first: CapabilityRecord, _: CapabilityRecord) -> None:
-    if isinstance(stores.rows, MemoryTables):
-        row = stores.rows.records[SCOPE, first.record_id]
-        versions = replace(row.versions[0], signature=None), *row.versions[1:]
-        stores.rows.records[SCOPE, first.record_id] = replace(row, versions=versions)
-    else:
-        nothing = (
-            "UPDATE capability_versions SET signature = NULL, key_id = NULL "
-            "WHERE record_id = $1 AND number = 1"
-        )
-        await run_sql(stores, nothing, first.record_id)
+    nothing = (
+        "UPDATE capability_versions SET signature = NULL, key_id = NULL "
+        "WHERE record_id = $1 AND number = 1"
+    )
+    await run_sql(stores, nothing, first.record_id)

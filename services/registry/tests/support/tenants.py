@@ -42,7 +42,7 @@ from services.registry.tests.support.builders import (
 )
 from services.registry.tests.support.owner import owner_session
 from services.registry.tests.support.store_driver import StoreDriver
-from services.registry.tests.support.stores import postgres_stores
+from services.registry.tests.support.stores import stores_on
 
 SIBLING = Scope(org=SCOPE.org, project="other")
 OTHERS = (ELSEWHERE, SIBLING)
@@ -104,7 +104,7 @@ async def tenants(dsn: str, administrator: str) -> AsyncGenerator[Tenants]:
 
 async def fill(pools: ScopedPools, scope: Scope) -> None:
     """Store a row of this scope in every table."""
-    stores, embedder = postgres_stores(pools), BackgroundEmbedder(HashEmbedder)
+    stores, embedder = stores_on(pools), BackgroundEmbedder(HashEmbedder)
     registry, owner = StoreDriver(stores, embedder), Viewer(scope, AUTHOR)
     about = f"of {scope}"
     tools = [tool(one, f"Reads {about}") for one in ("fs:stat", "fs:read")]

@@ -22,7 +22,7 @@ from pml_registry.entrypoints.bus.on_discover import on_discover
 from pml_registry.parts.search import Search, external_search
 from pml_registry.ports.vectors import Embedded, Embedder, EmbedderUnavailable, EmbeddingModel
 from services.registry.tests.support.builders import SCOPE
-from services.registry.tests.support.stores import Stores, postgres_stores
+from services.registry.tests.support.stores import Stores, stores_on
 
 HASH_MODEL = EmbeddingModel("hash", 384)
 
@@ -113,4 +113,4 @@ async def qdrant_search(
         work, embedding, models, serving, indexes, {}, timeout_s=PATIENCE_S
     )
     upkeep = IndexUpkeep(work, index, batch)
-    return QdrantSearch(postgres_stores(pools), search, serving, work, index, upkeep)
+    return QdrantSearch(stores_on(pools), search, serving, work, index, upkeep)

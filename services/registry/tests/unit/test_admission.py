@@ -50,3 +50,9 @@ def test_each_tool_is_named_once_in_source_order() -> None:
 def test_the_document_is_built_from_the_admission() -> None:
     admission = admit(analysed(intent="make sure"), record("fs:ensure"), ())
     assert admission.document == "fs ensure. make sure. Uses fs read"
+
+
+def test_the_terms_are_those_of_the_admission_and_its_parameters() -> None:
+    admission = admit(analysed(intent="make sure"), record("fs:ensure"), ())
+    terms = admission.terms({"type": "object", "properties": {"folder": {}}})
+    assert {"fs", "ensur", "sure", "folder"} <= terms.keys()

@@ -3,17 +3,9 @@
 import pytest
 
 from pml_analysis.analysis import Analysis, analyze
-from pml_common.bus.errors import Rejected
-from pml_common.contracts import ids
-from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.decision import Policy
 from pml_registry.adapters import code_hashes
-from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.code_hashes import CodeHashes
-from pml_registry.adapters.hash_embedder import HashEmbedder
-from pml_registry.entrypoints.bus.on_execution_analyzed import on_execution_analyzed
-from services.registry.tests.support.builders import SCOPE, analysed
-from services.registry.tests.support.stores import memory_stores, version_keys
 
 CODE = "const a = args.n; return a + 1;"
 SAME = "// another layout\nconst b = args.n\nreturn b + 1"
@@ -23,17 +15,6 @@ def analysis_of(code: str) -> Analysis:
     found = analyze(code, tools=(), policy=Policy())
     assert isinstance(found, Analysis)
     return found
-
-
-async def admitted(analysis: ExecutionAnalyzed) -> bool:
-    """Whether the registry accepts it. Raises Rejected."""
-    embedder = BackgroundEmbedder(HashEmbedder)
-    stores = memory_stores(version_keys(hashing=CodeHashes()))
-    handled = await on_execution_analyzed([analysis], stores.capabilities, embedder, CodeHashes())
-    await embedder.aclose()
-    for error in handled.failed.values():
-        raise error
-    return len(handled.facts) == 1
 
 
 async def test_the_hash_equals_the_analysis_hash() -> None:
@@ -60,22 +41,6 @@ async def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for code in ("a", "a", "b", "b", "c", "a"):
         assert await hashes.hash_of(code) == "hash"
     assert read == ["a", "b", "c", "a"]
-
-
-async def test_only_code_that_matches_its_hash_is_admitted() -> None:
-    true = analysed(analysis_of(CODE).code_hash).model_copy(update={"code": CODE})
-    assert await admitted(true)
-    with pytest.raises(Rejected, match="the code's hash is"):
-        await admitted(true.model_copy(update={"code": "return 2"}))
-    with pytest.raises(Rejected, match="NUL"):
-        await admitted(true.model_copy(update={"code": "return 1\x00"}))
-    with pytest.raises(Rejected, match="the code's hash is None"):
-        await admitted(true.model_copy(update={"code": "return ("}))
-    another = true.capability.model_copy(
-        update={"capability_id": ids.capability_id(SCOPE, "0" * 64)}
-    )
-    with pytest.raises(Rejected, match="is not the id of"):
-        await admitted(true.model_copy(update={"capability": another}))
 
 
 async def test_the_shape_of_a_program_tells_whether_it_calls_anything() -> None:

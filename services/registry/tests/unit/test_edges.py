@@ -20,14 +20,14 @@ from pml_registry.domain.edge_counts import (
     HALF_LIFE,
     MOST_AN_HOUR,
     MOST_OF_A_COHORT,
+    EdgeKey,
     ShownBy,
     ShownEdge,
     counted,
     shown_edges,
+    turned,
 )
-from pml_registry.entrypoints.bus.on_edges_observed import on_edges_observed
 from services.registry.tests.support.builders import ELSEWHERE, NOON, SCOPE, edges
-from services.registry.tests.support.stores import memory_stores
 
 A, B = UUID(int=10), UUID(int=11)
 NEW = ShownBy("inferred")
@@ -226,27 +226,16 @@ def test_a_share_remembers_the_hour_of_its_own_last_run() -> None:
     ]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 3)), max_size=8),
-    st.lists(st.integers(0, 23), max_size=12),
-    st.randoms(use_true_random=False),
-)
-async def test_messages_in_any_order_and_batches_and_again_are_counted_once(
-    sent: list[tuple[int, int, int]], again: list[int], order: random.Random
-) -> None:
-    messages = [
-        edges((f"a:t{at}", "b:y"), ("b:y", "c:z"), cohort=cohort, runs=runs)
-        for at, cohort, runs in sent
-    ]
-    expected = memory_stores()
-    for message in messages:
-        await on_edges_observed([message], expected.shown, expected.dependencies, lambda: NOON)
-    stores = memory_stores()
-    delivered = [*messages, *(messages[at % len(messages)] for at in again if messages)]
-    order.shuffle(delivered)
-    while delivered:
-        size = order.randint(1, len(delivered))
-        batch = list({each.event_id: each for each in delivered[:size]}.values())
-        delivered = delivered[size:]
-        await on_edges_observed(batch, stores.shown, stores.dependencies, lambda: NOON)
-    assert await stores.edges(SCOPE) == await expected.edges(SCOPE)
+def test_edges_of_capabilities_are_remembered_apart_from_those_of_tools() -> None:
+    of_tools = ShownEdge(uuid4(), (SCOPE, "a:x", "b:y", "sequence"), 0, 1)
+    of_both = ShownEdge(uuid4(), (SCOPE, str(A), "b:y", "contains"), 0, 1)
+    assert (of_tools.capabilities, of_both.capabilities) == ([], [A])
+    assert of_tools.counted_by("edges") == "edges" != of_both.counted_by("edges")
+
+
+def test_edges_with_another_source_than_before_are_told() -> None:
+    same: EdgeKey = SCOPE, "a:x", "b:y", "sequence"
+    other: EdgeKey = SCOPE, "b:y", "c:z", "sequence"
+    before = {same: _shown(1), other: _shown(2)}
+    shown = [ShownEdge(uuid4(), key, 0, 1) for key in before]
+    assert turned(before, counted(before, shown, NOON + HOUR)) == [other]

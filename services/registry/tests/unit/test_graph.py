@@ -125,3 +125,18 @@ def test_a_path_leads_over_nothing_that_is_private_to_others() -> None:
     assert len(graph.path("a", "c", "agent-7").nodes) == 3
     with pytest.raises(NoPath):
         graph.path("a", "c", "agent-8")
+
+
+def test_a_capability_contains_the_tools_of_its_text_that_are_known() -> None:
+    nodes = [Node("a", "capability", "a", tools=("b", "c", "gone")), *map(_tool, "bc")]
+    shown = Relation("a", "b", "contains", "observed")
+    graph = ScopeGraph(GraphRows(nodes, [shown], True))
+    assert graph.relations == [shown, Relation("a", "c", "contains", "inferred")]
+
+
+def _tool(name: str) -> Node:
+    return Node(name, "tool", name)
+
+
+def test_a_scope_without_nodes_has_no_ranks() -> None:
+    assert _graph(nodes="").ranks == {}

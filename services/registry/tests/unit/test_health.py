@@ -7,10 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_common.contracts.capability import Usage
-from pml_registry.domain.health import health_of, last_good, told_failing
+from pml_registry.domain.health import (
+    failing_notice,
+    health_of,
+    last_good,
+    reference_to,
+    told_failing,
+)
 from pml_registry.domain.record_views import total_usage
 from pml_registry.domain.versions import Version
-from services.registry.tests.support.builders import NOON
+from services.registry.tests.support.builders import NOON, record
 
 SHARES = st.floats(0, 1)
 
@@ -85,3 +91,16 @@ def test_use_is_added_up_over_behaviours() -> None:
     )
     assert (total.judged, total.success_rate) == (4, 0.75)
     assert total_usage([]).mean_duration_ms == 0
+
+
+def test_the_version_to_call_instead_has_a_reference() -> None:
+    assert (reference_to("fs:read", 2), reference_to("fs:read", None)) == ("fs:read@2", None)
+
+
+def test_only_a_failing_version_has_a_notice() -> None:
+    healthy = record("fs:read")
+    assert failing_notice(healthy) is None
+    failing = healthy.model_copy(update={"health": "failing", "last_good": "fs:read@1"})
+    assert failing_notice(failing) == told_failing(
+        f"fs:read: version {failing.version}", failing.usage, "fs:read@1"
+    )

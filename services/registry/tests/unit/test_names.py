@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pml_registry.domain.names import (
+    as_id,
     first_free,
-    resolve_reference,
+    fqdn_of,
     similar_names,
     similar_references,
     unnamed_names,
 )
+from services.registry.tests.support.builders import SCOPE
 
 HASHES = st.text("0123456789abcdef", min_size=64, max_size=64)
 
@@ -43,30 +45,15 @@ def test_two_hashes_never_share_a_provisional_name(code_hash: str, others: list[
         taken.add(name)
 
 
-ONE, OTHER = UUID(int=0xA1F3E), UUID(int=0xB1F3E)
+def test_a_given_name_is_qualified_by_its_record_and_a_provisional_one_is_not() -> None:
+    record_id = UUID(int=0xA7F3 << 112)
+    assert fqdn_of(SCOPE, "fs:read", record_id) == "acme.webapp.fs.read.a7f3"
+    assert fqdn_of(SCOPE, "unnamed_c0de", record_id) == "unnamed_c0de"
 
 
-@pytest.mark.parametrize(
-    ("reference", "meant"),
-    [
-        ("a:b", "a:b"),
-        ("a_b", "a:b"),
-        ("a-b:c", "a-b:c"),
-        ("a_b_c", "a-b:c"),
-        ("a_b_1f3e", "a:b"),
-        ("a_b_a1f3e", "a:b"),
-        ("a_b_c_1f3e", "a-b:c"),
-        ("a_b_b1f3e", None),
-        (str(ONE), "a:b"),
-        (str(UUID(int=7)), None),
-        ("a", None),
-    ],
-)
-def test_a_reference_is_an_id_a_name_a_callable_name_or_one_with_digits_of_the_id(
-    reference: str, meant: str | None
-) -> None:
-    names = [("a:b", ONE), ("a-b:c", OTHER), ("a:b_c", ONE)]
-    assert resolve_reference(reference, names) == meant
+def test_an_id_is_one_whatever_its_form() -> None:
+    assert as_id(str(UUID(int=7))) == UUID(int=7)
+    assert as_id("fs:read") is None
 
 
 def test_callable_names_are_suggested_for_a_callable_name() -> None:

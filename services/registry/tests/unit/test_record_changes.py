@@ -1,5 +1,6 @@
 """Changes of records, decided purely."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -25,13 +26,14 @@ from pml_registry.domain.cursors import (
     encode_after,
     encode_sequence,
 )
-from pml_registry.domain.globs import like_of, matches
-from pml_registry.domain.history import unified_diff
+from pml_registry.domain.globs import like_of
+from pml_registry.domain.history import history_entry, unified_diff
 from pml_registry.domain.record_changes import (
     Effect,
     OwnChange,
     RecordState,
     Refused,
+    StoredChange,
     change,
     latest_of,
 )
@@ -162,11 +164,7 @@ def test_no_other_text_is_a_cursor(text: str) -> None:
         assert isinstance(found, After | int)
 
 
-def test_patterns_match_whole_texts() -> None:
-    assert matches("agent-*", "agent-7")
-    assert matches("a?t", "art")
-    assert not matches("a?t", "aart")
-    assert not matches("[a]", "a")
+def test_patterns_are_those_of_sql() -> None:
     assert like_of("50%_*?\\") == "50\\%\\_%_\\\\"
 
 
@@ -175,3 +173,32 @@ def test_a_long_diff_is_cut_at_a_line() -> None:
     text = unified_diff("fs:read", 2, "", long)
     assert len(text) < 70_000
     assert text.rpartition("\n")[2].endswith("characters more")
+
+
+def test_an_entry_of_the_history_has_the_difference_of_the_codes_it_is_about() -> None:
+    made = StoredChange(
+        sequence=4,
+        change="published",
+        principal="ada",
+        at=NOON,
+        version=2,
+        tag=Tag((1, 1, 0)),
+        key_id="k1",
+    )
+    entry = history_entry("fs:read", made, ["return 1\n", "return 2\n"])
+    assert (entry.sequence, entry.version_tag, entry.key_id) == (4, "v1.1.0", "k1")
+    assert entry.diff == ("--- fs:read@1\n+++ fs:read@2\n@@ -1 +1 @@\n-return 1\n+return 2")
+    bare = history_entry("fs:read", replace(made, tag=None), ())
+    assert (bare.version_tag, bare.diff) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "holder", "code"),
+    [("pml:read", None, "invalid"), ("fs:load", "fs:load of bob exists already", "conflict")],
+)
+def test_a_name_that_is_none_or_somebody_elses_is_refused(
+    name: str, holder: str | None, code: str
+) -> None:
+    refused = change(state(), Rename(name=name), Latest(), BY, holder)
+    assert isinstance(refused, Refused)
+    assert refused.code == code

@@ -8,6 +8,7 @@ import pytest
 
 from pml_common.contracts.display_names import parse_display_name
 from pml_common.contracts.references import Tag
+from pml_registry.domain.record_changes import Refused
 from pml_registry.domain.reservations import (
     Record,
     Refusal,
@@ -18,6 +19,7 @@ from pml_registry.domain.reservations import (
     Wish,
     decide,
     holder_text,
+    merge_refused,
 )
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -138,3 +140,21 @@ def test_of_a_private_record_others_hear_that_the_name_is_taken_and_no_more() ->
     assert holder_text("fs:mine", private, None) == "fs:mine is taken"
     owner = replace(stranger, principal=private.owner, update=True)
     assert isinstance(decide(owner, Standing(holder=private)), Reserve)
+
+
+def test_who_has_a_name_is_said() -> None:
+    taken = "fs:read (acme.web.fs.read.a7f3) of ada, which exists already"
+    assert holder_text("fs:read", RECORD, None) == taken
+    assert holder_text("fs:load", RECORD, HELD) == f"fs:load leads to {taken}"
+    reserved = f"fs:read is reserved for workflow {THEIRS} of bob"
+    assert holder_text("fs:read", None, HELD) == reserved
+    assert holder_text("fs:read", None, None) is None
+
+
+def test_a_merge_gets_a_free_name_and_code_without_one() -> None:
+    assert merge_refused(None, None) is None
+    named = merge_refused("fs:read of ada", RECORD)
+    assert named == Refused("conflict", "fs:read of ada: choose another name")
+    known = merge_refused(None, RECORD)
+    assert known is not None
+    assert "this program is fs:read (acme.web.fs.read.a7f3) of ada already" in known.why

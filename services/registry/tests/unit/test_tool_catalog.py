@@ -1,21 +1,29 @@
 """Changes in a server's list."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.gateway import ObservedOutput, OutputsObserved
+from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_registry.domain.tool_catalog import (
     KnownServer,
     KnownTool,
+    LearnedOutput,
     changes_in,
     is_outdated,
     is_tool_id,
+    valid_quarantine,
     valid_tools,
+    widened,
+    with_output,
 )
-from services.registry.tests.support.builders import NOON, tool
+from services.registry.tests.support.builders import NOON, SCOPE, listed, tool
 
+TEXT: JsonObject = {"type": "string"}
+NUMBER: JsonObject = {"type": "number"}
 DEFINITIONS = st.dictionaries(
     st.sampled_from(["fs:a", "fs:b", "fs:c", "fs:d"]), st.sampled_from(["", "one", "two"])
 ).map(lambda texts: [tool(tool_id, text) for tool_id, text in texts.items()])
@@ -82,3 +90,48 @@ def test_applying_the_changes_makes_the_catalog_equal_to_the_list(
         del rows[tool_id]
     assert rows == {wanted.tool_id: wanted for wanted in listed}
     assert change.visible == (rows != {known.tool_id: known for known in before})
+
+
+def test_quarantined_are_a_servers_own_tools_that_it_does_not_offer() -> None:
+    def held(name: str, server: str = "fs") -> QuarantinedTool:
+        return QuarantinedTool(server=server, name=name, changed=("input",), definition_hash="0")
+
+    foreign, no_id, usable = held("log", "git"), held("re ad"), held("read")
+    message = listed(tool("fs:read")).model_copy(
+        update={"quarantined": (held("write"), foreign, no_id, usable, held("stat"))}
+    )
+    assert valid_quarantine(message) == (held("stat"), held("write"))
+
+
+def _observed(*shapes: JsonObject, definition: str = "d1") -> OutputsObserved:
+    outputs = [
+        ObservedOutput(name="read", definition_hash=definition, result_schema=shape)
+        for shape in shapes
+    ]
+    return OutputsObserved(scope=SCOPE, event_id=uuid4(), server="fs", outputs=tuple(outputs))
+
+
+def test_what_is_learned_of_results_widens_by_each_message() -> None:
+    tools = {"fs:read": KnownTool("d1")}
+    first = widened(_observed(TEXT), tools, {})
+    assert first == {"fs:read": LearnedOutput("d1", TEXT)}
+    assert widened(_observed(TEXT), tools, first) == {}
+    (both,) = widened(_observed(TEXT, NUMBER), tools, {}).values()
+    assert widened(_observed(NUMBER), tools, first) == {"fs:read": both}
+    assert both.shape not in (TEXT, NUMBER)
+    former = {"fs:read": LearnedOutput("d0", NUMBER)}
+    assert widened(_observed(TEXT), tools, former) == first
+
+
+def test_results_of_other_definitions_and_of_unknown_tools_teach_nothing() -> None:
+    observed = _observed(TEXT, definition="d0")
+    assert widened(observed, {"fs:read": KnownTool("d1")}, {}) == {}
+    assert widened(observed, {}, {}) == {}
+
+
+def test_learned_results_are_shown_where_the_server_says_nothing() -> None:
+    plain = tool("fs:read")
+    assert with_output(plain, TEXT).learned_output == TEXT
+    assert with_output(plain, None) is plain
+    stated = plain.model_copy(update={"output_schema": {"type": "object"}})
+    assert with_output(stated, TEXT) is stated

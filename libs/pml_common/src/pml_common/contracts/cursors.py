@@ -69,13 +69,3 @@ class Keyset(Generic[T, P]):
         if len(entries) <= limit:
             return page, None
         return page, encode_cursor(self._form.dump_python(self.place(page[-1]), mode="json"))
-
-    def sliced(
-        self, entries: Sequence[T], cursor: str | None, offset: int, limit: int
-    ) -> tuple[tuple[T, ...], str | None]:
-        """Return a page of all entries, in any order, and the cursor of the next one. Raises
-        BadCursor."""
-        after = self.after(cursor)
-        every = sorted(entries, key=self.place)
-        later = [each for each in every if after is None or self.place(each) > after]
-        return self.cut(later[offset : offset + limit + 1], limit)

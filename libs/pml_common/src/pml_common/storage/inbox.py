@@ -12,7 +12,6 @@ from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.storage.columns import columns
 from pml_common.storage.pool import Connection, Pool, transaction
-from pml_common.storage.store_transaction import BatchRecord
 
 _CLAIM = """
 INSERT INTO inbox (message_id, consumer) VALUES ($1, $2)
@@ -82,14 +81,23 @@ async def once_in(
             await held.execute(_CONCLUDE, message_id, consumer, encode_facts(handling.facts))
 
 
-class InboxBatch(BatchRecord):
-    """One handling of several messages, in the transaction of `connection`."""
+class InboxBatch:
+    """One handling of several messages, in the transaction of `connection`: `replayed` holds the
+    messages published after earlier handlings, by the id of what was handled; the others are to be
+    concluded."""
 
     def __init__(
         self, connection: Connection, replayed: Mapping[UUID, tuple[Message, ...]]
     ) -> None:
-        super().__init__(replayed)
         self.connection = connection
+        self.replayed = replayed
+        self.facts: dict[UUID, Sequence[Message]] = {}
+
+    def conclude(self, facts: Mapping[UUID, Sequence[Message]]) -> Mapping[UUID, Sequence[Message]]:
+        """Store with the effect what to publish after each message, and return it with what was
+        published earlier: a redelivery publishes the same."""
+        self.facts |= {cause: tuple(following) for cause, following in facts.items() if following}
+        return {**self.replayed, **self.facts}
 
     def take(self) -> Sequence[tuple[UUID, str]]:
         """Return and clear the encoded messages to publish, each with the id of its cause, for a

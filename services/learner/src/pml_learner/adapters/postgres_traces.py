@@ -11,6 +11,7 @@ import asyncpg
 from pydantic import JsonValue, TypeAdapter
 from typing_extensions import override
 
+from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.learner import (
@@ -29,7 +30,6 @@ from pml_common.storage.inbox import InboxBatch
 from pml_common.storage.pool import Pool, connection, snapshot, transaction
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.recent_keys import RecentKeys
-from pml_common.storage.store_transaction import StoreBatch
 from pml_learner.adapters.postgres_learning import (
     PostgresLearning,
     counts_of,
@@ -123,19 +123,28 @@ class PostgresTraceStore(
                 await session.execute(_SQL[step], *key)
 
 
-class PostgresLearningBatch(StoreBatch[InboxBatch], LearningBatch):
+class PostgresLearningBatch(LearningBatch):
     """Locks the rows of capabilities in one order; those not met before get theirs first. Lessons
     are written at the end, together with the inbox rows."""
 
     def __init__(
         self, batch: InboxBatch, met: RecentKeys[ScopedCapability], most_bytes: int
     ) -> None:
-        super().__init__(batch)
+        self._batch = batch
         self._met = met
         self._most_bytes = most_bytes
         self._lessons: Sequence[Lesson] = ()
         self._calls: Mapping[UsedTool, Calls] = {}
         self.capabilities: Sequence[ScopedCapability] = ()
+
+    @property
+    @override
+    def replayed(self) -> Mapping[UUID, Sequence[Message]]:
+        return self._batch.replayed
+
+    @override
+    def conclude(self, facts: Mapping[UUID, Sequence[Message]]) -> Mapping[UUID, Sequence[Message]]:
+        return self._batch.conclude(facts)
 
     @override
     async def deleted_among(

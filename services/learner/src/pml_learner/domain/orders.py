@@ -1,6 +1,5 @@
 """The orders of the learner's lists."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -30,14 +29,6 @@ MOST_JUDGED: Final = Keyset[Feedback, tuple[int, UUID]](
 def order_of(query: ListTraces) -> Keyset[ExecutionTrace, Any]:
     """Return the order in which traces are asked for."""
     return HIGHEST_FIRST if query.order == "priority" else newest_first(query)
-
-
-def sliced_traces(
-    query: ListTraces, found: Sequence[ExecutionTrace]
-) -> tuple[tuple[ExecutionTrace, ...], str | None]:
-    """Return the asked page of all traces found, and the cursor of the next one. Raises
-    BadCursor."""
-    return order_of(query).sliced(found, query.cursor, query.offset, query.limit)
 
 
 def newest_first(query: ListTraces) -> Keyset[ExecutionTrace, tuple[bool, float, UUID]]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.scope import Scope
 
 
@@ -23,11 +22,6 @@ class Retention:
         """The scopes that keep traces from before a time, each with the time of its oldest."""
         times = {scope: now - kept for scope, kept in self.of_scopes.items()}
         return {scope: since for scope, since in times.items() if since < than}
-
-
-def executed_at(trace: ExecutionTrace) -> datetime:
-    """The time at which a trace's run began."""
-    return datetime.fromtimestamp(trace.executed_at / 1000, UTC)
 
 
 def month_of(at: datetime) -> tuple[int, int]:

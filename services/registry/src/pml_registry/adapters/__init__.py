@@ -1,1 +1,1 @@
-"""Implementations of the registry's ports on real systems and in memory."""
+"""Implementations of the registry's ports."""

@@ -197,7 +197,7 @@ def _is_new(found: CapabilityLookup) -> bool:
     return found.replayed is None and found.capability is not None
 
 
-class PostgresCapabilityTransaction(StoreTransaction[InboxEntry], CapabilityTransaction):
+class PostgresCapabilityTransaction(StoreTransaction, CapabilityTransaction):
     """Takes advisory locks, because a capability or name that does not exist yet has no row to
     lock."""
 

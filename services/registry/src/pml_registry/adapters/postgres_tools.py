@@ -70,7 +70,7 @@ class PostgresToolStore(ToolStore):
         return quarantined_tools(rows)
 
 
-class PostgresToolTransaction(StoreTransaction[InboxEntry], ToolTransaction):
+class PostgresToolTransaction(StoreTransaction, ToolTransaction):
     """Locks the server's row."""
 
     def __init__(self, transaction: InboxEntry) -> None:

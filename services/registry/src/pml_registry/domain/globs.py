@@ -7,9 +7,3 @@ def like_of(glob: str) -> str:
     r"""Return the pattern as SQL's LIKE reads it, with `\` as its escape."""
     escaped = re.sub(r"([\\%_])", r"\\\1", glob)
     return escaped.replace("*", "%").replace("?", "_")
-
-
-def matches(glob: str, text: str) -> bool:
-    """Whether the whole text is as the pattern says."""
-    pattern = re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(pattern, text, re.DOTALL) is not None

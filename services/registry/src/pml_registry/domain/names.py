@@ -5,8 +5,7 @@ name; the prefix `cap:` makes either callable.
 """
 
 import difflib
-import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from pml_common.contracts.callable_names import callable_name
@@ -18,8 +17,6 @@ UNNAMED_PREFIX = "unnamed_"
 SHORTEST_HASH = 4
 
 _MAX_SIMILAR = 3
-_DIGITS = re.compile(r"_([0-9a-f]{4,32})$")
-"""The suffix of digits of the id that makes a callable name unique."""
 
 
 def unnamed_names(code_hash: str) -> Sequence[str]:
@@ -49,22 +46,6 @@ def fqdn_of(scope: Scope, name: str, record_id: UUID) -> str:
 def similar_names(wanted: str, names: Collection[str]) -> Sequence[str]:
     """Names similar to `wanted`, the most similar first."""
     return difflib.get_close_matches(wanted, names, n=_MAX_SIMILAR, cutoff=0.6)
-
-
-def resolve_reference(reference: str, names: Collection[tuple[str, UUID]]) -> str | None:
-    """Return the name that a reference in a program means; `names` are all current and former
-    names, each with the id of the code it leads to, in the order they were given."""
-    wanted = as_id(reference)
-    tail = _DIGITS.search(reference)
-    plain, digits = (reference[: tail.start()], tail[1]) if tail else ("", "")
-    rules: Sequence[Callable[[str, UUID], bool]] = (
-        lambda _, key: key == wanted,
-        lambda name, _: name == reference,
-        lambda name, _: callable_name(name) == reference,
-        lambda name, key: bool(tail) and callable_name(name) == plain and key.hex.endswith(digits),
-    )
-    found = (name for matches in rules for name, key in names if matches(name, key))
-    return next(found, None)
 
 
 def similar_references(wanted: str, names: Collection[str]) -> Sequence[str]:

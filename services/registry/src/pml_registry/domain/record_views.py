@@ -67,22 +67,6 @@ class Presented:
     last_good: str | None = None
 
 
-def presented(record: CapabilityRecord) -> Presented:
-    """Select the fields that hits show."""
-    return Presented(
-        capability_id=record.capability_id,
-        name=record.name,
-        description=record.description,
-        parameters_schema=record.parameters_schema,
-        tools_used=record.tools_used,
-        usage=record.usage,
-        source=record.source,
-        code=record.code,
-        health=record.health,
-        last_good=record.last_good,
-    )
-
-
 def discovery_hits(
     ranked: Sequence[Ranked],
     tools: Mapping[str, ToolDefinition],

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from pml_common.contracts.capability import Visibility
 from pml_common.contracts.scope import Scope
 
 Place = Literal["project", "org", "public"]
@@ -25,12 +24,3 @@ def place_of(viewer: Viewer, scope: Scope) -> Place:
     if scope == viewer.scope:
         return "project"
     return "org" if scope.org == viewer.scope.org else "public"
-
-
-def sees(viewer: Viewer, scope: Scope, visibility: Visibility, owner: str) -> bool:
-    """Whether the viewer sees a record of `scope`."""
-    place = place_of(viewer, scope)
-    if place == "project":
-        is_own = viewer.principal is None or viewer.principal == owner
-        return visibility != "private" or is_own or viewer.is_admin
-    return visibility == "public" or (visibility == "org" and place == "org")

@@ -5,16 +5,20 @@ from collections.abc import Sequence
 from typing import TypeGuard
 from uuid import uuid4
 
+import pytest
+
 from libs.pml_common.tests.support.measured import measured
 from pml_common.contracts import ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces
+from pml_common.contracts.uses import UsesObserved
 from pml_common.telemetry import metrics
-from pml_learner.adapters.memory_traces import MemoryTraceStore
+from pml_learner.domain.batch import capabilities_of
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_list_traces import on_list_traces
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
+from pml_learner.ports import TraceStore
 from services.learner.tests.support.builders import (
     CODE_HASH,
     SCOPE,
@@ -23,51 +27,51 @@ from services.learner.tests.support.builders import (
     nested_run,
     tool_call,
 )
+from services.learner.tests.support.ended_runs import lessons_in_turn
+
+pytestmark = pytest.mark.integration
 
 
-async def on_run_finished(
-    run: RunFinished, traces: MemoryTraceStore, rule: TdRule
-) -> Sequence[Message]:
+async def on_run_finished(run: RunFinished, traces: TraceStore, rule: TdRule) -> Sequence[Message]:
     """Handle a batch of one run."""
     return (await on_runs_finished([run], traces, rule)).facts.get(run.event_id, ())
 
 
-async def test_a_redelivered_run_publishes_the_same_and_learns_nothing() -> None:
-    traces = MemoryTraceStore()
+async def test_a_redelivered_run_publishes_the_same_and_learns_nothing(
+    trace_store: TraceStore,
+) -> None:
     run = finished_run(calls=[tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)])
-    messages = await on_run_finished(run, traces, TdRule())
-    await on_run_finished(finished_run(), traces, TdRule())
-    assert await on_run_finished(run, traces, TdRule()) == messages
-    page = await on_list_traces(ListTraces(scope=SCOPE), traces)
+    messages = await on_run_finished(run, trace_store, TdRule())
+    await on_run_finished(finished_run(), trace_store, TdRule())
+    assert await on_run_finished(run, trace_store, TdRule()) == messages
+    page = await on_list_traces(ListTraces(scope=SCOPE), trace_store)
     assert page.total == 2
 
 
-async def test_what_is_learned_and_how_late_is_measured() -> None:
-    traces, run = MemoryTraceStore(), finished_run()
+async def test_what_is_learned_and_how_late_is_measured(trace_store: TraceStore) -> None:
+    run = finished_run()
     with measured() as m:
-        await on_runs_finished([run, finished_run()], traces, TdRule())
-        await on_run_finished(run, traces, TdRule())
+        await on_runs_finished([run, finished_run()], trace_store, TdRule())
+        await on_run_finished(run, trace_store, TdRule())
         counted = metrics.LEARNED.samples[0]
         assert m.value(counted, pml_outcome="learned") == 2
         assert m.value(counted, pml_outcome="repeated") == 1
         assert m.value(f"{metrics.LEARNER_LAG.prometheus_name}_count") == 1
 
 
-async def test_a_dry_runs_trace_is_stored_and_nothing_is_learned() -> None:
-    traces = MemoryTraceStore()
+async def test_a_dry_runs_trace_is_stored_and_nothing_is_learned(trace_store: TraceStore) -> None:
     run = finished_run(calls=[tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)], dry_run=True)
-    assert await on_run_finished(run, traces, TdRule()) == ()
-    (kept,) = (await on_list_traces(ListTraces(scope=SCOPE), traces)).traces
+    assert await on_run_finished(run, trace_store, TdRule()) == ()
+    (kept,) = (await on_list_traces(ListTraces(scope=SCOPE), trace_store)).traces
     assert (kept.dry_run, kept.priority) == (True, 0.0)
-    (update, *_) = await on_run_finished(finished_run(), traces, TdRule())
+    (update, *_) = await on_run_finished(finished_run(), trace_store, TdRule())
     assert _is_update(update)
     assert update.revision == 1
 
 
-async def test_runs_of_one_capability_at_once_are_all_learned() -> None:
-    traces = MemoryTraceStore()
+async def test_runs_of_one_capability_at_once_are_all_learned(trace_store: TraceStore) -> None:
     said = await asyncio.gather(
-        *(on_run_finished(finished_run(), traces, TdRule()) for _ in range(9))
+        *(on_run_finished(finished_run(), trace_store, TdRule()) for _ in range(9))
     )
     revisions = [
         message.revision for messages in said for message in messages if _is_update(message)
@@ -75,8 +79,8 @@ async def test_runs_of_one_capability_at_once_are_all_learned() -> None:
     assert sorted(revisions) == list(range(1, 10))
 
 
-async def test_called_capabilities_learn_from_their_own_part() -> None:
-    traces, workflow = MemoryTraceStore(), uuid4()
+async def test_called_capabilities_learn_from_their_own_part(trace_store: TraceStore) -> None:
+    workflow = uuid4()
     root = ids.root_trace_id(workflow)
     outer, inner = "cd" * 32, "ef" * 32
     first = nested_run(root, outer, "n1", started_at=STARTED_AT + 1)
@@ -93,7 +97,7 @@ async def test_called_capabilities_learn_from_their_own_part() -> None:
         workflow_id=workflow,
     )
 
-    messages = await on_run_finished(run, traces, TdRule())
+    messages = await on_run_finished(run, trace_store, TdRule())
 
     updates = {message.capability_id: message for message in messages if _is_update(message)}
     assert len(updates) == len([message for message in messages if _is_update(message)]) == 3
@@ -113,7 +117,7 @@ async def test_called_capabilities_learn_from_their_own_part() -> None:
         (str(first_id), "a:x"),
         (str(deep_id), "b:y"),
     }
-    page = await on_list_traces(ListTraces(scope=SCOPE, workflow_id=workflow), traces)
+    page = await on_list_traces(ListTraces(scope=SCOPE, workflow_id=workflow), trace_store)
     seen = [(t.trace_id, t.parent_trace_id, t.node_id, t.name) for t in page.traces]
     assert seen == [
         (root, None, None, None),
@@ -127,14 +131,14 @@ async def test_called_capabilities_learn_from_their_own_part() -> None:
         ["n1"],
         ["n1"],
     ]
-    assert await on_run_finished(run, traces, TdRule()) == messages
+    assert await on_run_finished(run, trace_store, TdRule()) == messages
 
 
-async def test_a_capability_that_calls_itself_learns_from_both() -> None:
-    traces, workflow = MemoryTraceStore(), uuid4()
+async def test_a_capability_that_calls_itself_learns_from_both(trace_store: TraceStore) -> None:
+    workflow = uuid4()
     itself = nested_run(ids.root_trace_id(workflow), CODE_HASH)
     (update, _) = await on_run_finished(
-        finished_run(nested=[itself], workflow_id=workflow), traces, TdRule()
+        finished_run(nested=[itself], workflow_id=workflow), trace_store, TdRule()
     )
     assert _is_update(update)
     assert (update.revision, update.usage.count) == (2, 2)
@@ -144,12 +148,13 @@ def _is_update(message: Message) -> TypeGuard[LearningUpdated]:
     return isinstance(message, LearningUpdated)
 
 
-async def test_of_a_batch_each_capability_is_published_once_with_its_last_run() -> None:
-    traces = MemoryTraceStore()
+async def test_of_a_batch_each_capability_is_published_once_with_its_last_run(
+    trace_store: TraceStore,
+) -> None:
     calls = [tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)]
     runs = [finished_run(calls=calls, success=number != 1) for number in range(4)]
     other = finished_run(code_hash="cd34" * 16)
-    facts = (await on_runs_finished([*runs[:3], other, runs[3]], traces, TdRule())).facts
+    facts = (await on_runs_finished([*runs[:3], other, runs[3]], trace_store, TdRule())).facts
     assert set(facts) == {runs[3].event_id, other.event_id}
     updated, edges, _ = facts[runs[3].event_id]
     assert _is_update(updated)
@@ -161,43 +166,63 @@ async def test_of_a_batch_each_capability_is_published_once_with_its_last_run() 
     (of_other,) = facts[other.event_id]
     assert _is_update(of_other)
     assert (of_other.revision, of_other.capability_id) == (1, other.capability.capability_id)
-    assert (await on_list_traces(ListTraces(scope=SCOPE), traces)).total == 5
+    assert (await on_list_traces(ListTraces(scope=SCOPE), trace_store)).total == 5
 
 
-async def test_a_batch_teaches_what_its_runs_teach_one_after_the_other() -> None:
-    together, alone = MemoryTraceStore(), MemoryTraceStore()
+async def test_a_batch_teaches_what_its_runs_teach_one_after_the_other(
+    trace_store: TraceStore,
+) -> None:
     runs = [
         finished_run(success=number % 3 != 0, duration_ms=number, started_at=STARTED_AT + number)
         for number in range(1, 9)
     ]
-    await on_runs_finished(runs, together, TdRule())
-    for run in runs:
-        await on_run_finished(run, alone, TdRule())
-    assert together.learned == alone.learned
-    assert together.stored == alone.stored
+    await on_runs_finished(runs, trace_store, TdRule())
+    expected = lessons_in_turn(runs, TdRule())
+    page = await on_list_traces(ListTraces(scope=SCOPE), trace_store)
+    assert list(reversed(page.traces)) == [lesson.trace for lesson in expected]
+    async with trace_store.batch([uuid4()], "another") as batch:
+        (known,) = (await batch.experience_of(capabilities_of(runs))).values()
+    assert known == expected[-1].experience
 
 
-async def test_runs_delivered_again_in_another_batch_publish_what_they_did() -> None:
-    traces = MemoryTraceStore()
+async def test_runs_delivered_again_in_another_batch_publish_what_they_did(
+    trace_store: TraceStore,
+) -> None:
     calls = [tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)]
     runs = [finished_run(calls=calls) for _ in range(6)]
-    first = (await on_runs_finished(runs[:4], traces, TdRule())).facts
-    second = (await on_runs_finished([runs[4], runs[0], runs[3], runs[5]], traces, TdRule())).facts
+    first = (await on_runs_finished(runs[:4], trace_store, TdRule())).facts
+    second = (
+        await on_runs_finished([runs[4], runs[0], runs[3], runs[5]], trace_store, TdRule())
+    ).facts
     assert second[runs[3].event_id] == first[runs[3].event_id]
     (updated, edges, _) = second[runs[5].event_id]
     assert _is_update(updated)
     assert (updated.usage.count, isinstance(edges, EdgesObserved) and edges.runs) == (6, 2)
     assert not second.get(runs[0].event_id)
-    assert (await on_list_traces(ListTraces(scope=SCOPE), traces)).total == 6
+    assert (await on_list_traces(ListTraces(scope=SCOPE), trace_store)).total == 6
 
 
-async def test_dry_runs_in_a_batch_change_nothing_that_is_published() -> None:
-    traces = MemoryTraceStore()
+async def test_dry_runs_in_a_batch_change_nothing_that_is_published(
+    trace_store: TraceStore,
+) -> None:
     calls = [tool_call("fs:stat", 0, 1), tool_call("fs:read", 2, 3)]
     real = finished_run(calls=calls)
     before, after = (finished_run(calls=calls, dry_run=True) for _ in range(2))
-    handled = await on_runs_finished([before, real, after], traces, TdRule())
+    handled = await on_runs_finished([before, real, after], trace_store, TdRule())
     assert [cause for cause, facts in handled.facts.items() if facts] == [real.event_id]
     (updated, edges, _) = handled.facts[real.event_id]
     assert _is_update(updated)
     assert (updated.revision, isinstance(edges, EdgesObserved) and edges.runs) == (1, 1)
+
+
+async def test_a_redelivered_run_publishes_the_same_uses(trace_store: TraceStore) -> None:
+    runs = [finished_run(calls=[tool_call("fs:read", 0, 1)]) for _ in range(2)]
+    facts = (await on_runs_finished(runs, trace_store, TdRule())).facts
+    (once,) = _uses([message for messages in facts.values() for message in messages])
+    assert [use.workflow_id for use in once.uses] == [run.workflow_id for run in runs]
+    again = (await on_runs_finished([runs[1]], trace_store, TdRule())).facts
+    assert _uses(again[runs[1].event_id]) == [once]
+
+
+def _uses(messages: Sequence[Message]) -> list[UsesObserved]:
+    return [each for each in messages if isinstance(each, UsesObserved)]

@@ -1,19 +1,26 @@
 """Live learning and rebuilds against the reference implementation, in whatever order runs come."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from libs.pml_local.tests.support.databases import SharedDatabase
 from pml_common.contracts.error import Fault
-from pml_learner.adapters.memory_traces import MemoryTraceStore
+from pml_common.contracts.learner import ExecutionTrace
+from pml_common.storage.pool import Pool
+from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.application.relearning import rebuild_step
 from pml_learner.domain.lesson import Experience
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
+from pml_learner.ports import TraceStore
 from services.learner.tests.support.builders import SCOPE, finished_run
 from services.learner.tests.support.ended_runs import run_that_ended
 from services.learner.tests.support.reference import Expected, expected
 
+pytestmark = pytest.mark.integration
 CAPABILITY = SCOPE, finished_run().capability.capability_id
 RULE = TdRule()
 
@@ -32,7 +39,10 @@ RULE = TdRule()
     st.data(),
 )
 async def test_any_interleaving_duplication_and_redelivery_teaches_what_the_reference_says(
-    ends: list[tuple[bool, Fault | None, int]], data: st.DataObject
+    learner_database: SharedDatabase,
+    learner_pool: Pool,
+    ends: list[tuple[bool, Fault | None, int]],
+    data: st.DataObject,
 ) -> None:
     runs = [
         run_that_ended(number, success=success, fault=fault, who=who)
@@ -41,7 +51,8 @@ async def test_any_interleaving_duplication_and_redelivery_teaches_what_the_refe
     order = data.draw(st.permutations(runs))
     again = data.draw(st.lists(st.sampled_from(runs), max_size=9))
     delivered = data.draw(st.permutations([*order, *again]))
-    store = MemoryTraceStore()
+    await learner_database.empty()
+    store = PostgresTraceStore(learner_pool)
     left = list(delivered)
     while left:
         size = data.draw(st.integers(1, len(left)))
@@ -50,21 +61,24 @@ async def test_any_interleaving_duplication_and_redelivery_teaches_what_the_refe
         left = left[size:]
         if data.draw(st.booleans()):
             await rebuild_step(store, CAPABILITY, RULE, 4)
-    live = store.learned[CAPABILITY].experience
-    _assert_equal(live, await _reference(store))
+    live, stored = await _learned(store)
+    _assert_equal(live, expected(stored))
     assert live.usage.count == len(runs)
     stepped = await rebuild_step(store, CAPABILITY, RULE, 3)
     while stepped is not None and not stepped[0].is_done:
         stepped = await rebuild_step(store, CAPABILITY, RULE, 3)
-    assert store.learned[CAPABILITY].experience == live
+    assert (await _learned(store))[0] == live
 
 
-async def _reference(store: MemoryTraceStore) -> Expected:
-    stored = sorted(
-        ((trace, store.principals[scope, trace.trace_id]) for scope, trace in store.stored),
-        key=lambda each: each[0].position or 0,
-    )
-    return expected(stored)
+async def _learned(
+    store: TraceStore,
+) -> tuple[Experience, Sequence[tuple[ExecutionTrace, str]]]:
+    """Return what was learned, and the traces with their principals in the order of positions."""
+    async with store.relearning(CAPABILITY) as row:
+        assert row is not None
+        known = row.learned.experience
+        stored = await row.traces(0, known.position, known.position)
+        return known, [(each.trace, each.principal) for each in stored]
 
 
 def _assert_equal(live: Experience, reference: Expected) -> None:

@@ -16,6 +16,7 @@ def test_cursors_lead_through_a_list_in_its_order() -> None:
     first, cursor = ORDER.cut(ENTRIES[:3], 2)
     assert first == ((3, "c"), (2, "é\U0001f600"))
     last = ORDER.after(cursor)
+    assert last is not None
     assert last == ORDER.place(ENTRIES[1])
     later = [each for each in [(9, "new"), *ENTRIES] if ORDER.place(each) > last]
     assert ORDER.cut(later, 2) == (((1, "a"), (1, "b")), None)

@@ -236,6 +236,6 @@ def test_edges_of_capabilities_are_remembered_apart_from_those_of_tools() -> Non
 def test_edges_with_another_source_than_before_are_told() -> None:
     same: EdgeKey = SCOPE, "a:x", "b:y", "sequence"
     other: EdgeKey = SCOPE, "b:y", "c:z", "sequence"
-    before = {same: _shown(1), other: _shown(2)}
+    before: dict[EdgeKey, ShownBy] = {same: _shown(1), other: _shown(2)}
     shown = [ShownEdge(uuid4(), key, 0, 1) for key in before]
     assert turned(before, counted(before, shown, NOON + HOUR)) == [other]

@@ -43,7 +43,7 @@ async def measure(dataset: Dataset) -> Report:
     async with (
         running_databases() as databases,
         registry_pools(databases) as pools,
-        aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as embedder,
+        aclosing(BackgroundEmbedder(MiniLmEmbedder.model_name, MiniLmEmbedder.load)) as embedder,
     ):
         for name, ranking in (await rankings(dataset.tools, embedder, pools)).items():
             measured = [quality(await ranking(task.query), task.relevant) for task in dataset.tasks]

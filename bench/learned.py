@@ -192,7 +192,7 @@ async def measure(dataset: Dataset, draws: int, kinds: Sequence[str], users: int
     async with (
         running_databases() as databases,
         registry_pools(databases) as listed,
-        aclosing(BackgroundEmbedder(MiniLmEmbedder.load)) as background,
+        aclosing(BackgroundEmbedder(MiniLmEmbedder.model_name, MiniLmEmbedder.load)) as background,
     ):
         embedder = RememberedEmbedder(background)
         index, store = await indexed(dataset.tools, embedder, listed)

@@ -51,7 +51,7 @@ async def stores(registry_database: SharedDatabase, registry_pools: ScopedPools)
 @pytest.fixture
 async def embedder() -> AsyncGenerator[Embedder]:
     """An embedder without a model."""
-    background = BackgroundEmbedder(HashEmbedder)
+    background = BackgroundEmbedder(HashEmbedder.model_name, HashEmbedder)
     yield background
     await background.aclose()
 

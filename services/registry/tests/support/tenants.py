@@ -104,7 +104,7 @@ async def tenants(dsn: str, administrator: str) -> AsyncGenerator[Tenants]:
 
 async def fill(pools: ScopedPools, scope: Scope) -> None:
     """Store a row of this scope in every table."""
-    stores, embedder = stores_on(pools), BackgroundEmbedder(HashEmbedder)
+    stores, embedder = stores_on(pools), BackgroundEmbedder(HashEmbedder.model_name, HashEmbedder)
     registry, owner = StoreDriver(stores, embedder), Viewer(scope, AUTHOR)
     about = f"of {scope}"
     tools = [tool(one, f"Reads {about}") for one in ("fs:stat", "fs:read")]

@@ -98,7 +98,7 @@ async def test_a_server_that_is_back_is_asked_again() -> None:
 
 
 async def test_an_embedder_behind_a_guard_embeds() -> None:
-    background = BackgroundEmbedder(HashEmbedder)
+    background = BackgroundEmbedder(HashEmbedder.model_name, HashEmbedder)
     guarded = GuardedEmbedder(background, Guard("it", 60.0, EmbedderUnavailable))
     assert await guarded.model() == "hash"
     assert await guarded.embed(["text"]) == await background.embed(["text"])

@@ -1,5 +1,6 @@
 """Contract of every embedder, and the background embedder."""
 
+import asyncio
 import math
 import threading
 from collections.abc import AsyncGenerator
@@ -15,10 +16,13 @@ from pml_registry.ports.vectors import Embedder, EmbedderUnavailable, Vector
 TEXTS = ["Read the contents of a file", "", "🦆 \ud800 \x00", "word " * 3000]
 
 
-@pytest.fixture(params=[HashEmbedder, MiniLmEmbedder.load], ids=["hash", "minilm"])
+LOADS = [(HashEmbedder.model_name, HashEmbedder), (MiniLmEmbedder.model_name, MiniLmEmbedder.load)]
+
+
+@pytest.fixture(params=LOADS, ids=["hash", "minilm"])
 async def any_embedder(request: pytest.FixtureRequest) -> AsyncGenerator[Embedder]:
     """Each model."""
-    background = BackgroundEmbedder(request.param)
+    background = BackgroundEmbedder(*request.param)
     yield background
     await background.aclose()
 
@@ -75,27 +79,50 @@ class Broken(HashEmbedder):
 
 
 async def test_a_loading_model_is_awaited_and_healthy() -> None:
-    background = BackgroundEmbedder(Halting)
+    background = BackgroundEmbedder("hash", Halting)
+    embedding = asyncio.create_task(background.embed(["text"]))
+    await asyncio.sleep(0)
     assert await background.check() is None
     Halting.released.set()
-    assert await background.model() == "hash"
+    assert (await embedding).model == "hash"
     assert await background.check() is None
     await background.aclose()
 
 
+async def test_a_model_is_not_loaded_before_a_text_is_embedded() -> None:
+    loads = 0
+
+    def load() -> HashEmbedder:
+        nonlocal loads
+        loads += 1
+        return HashEmbedder()
+
+    background = BackgroundEmbedder("hash", load)
+    assert await background.model() == "hash"
+    assert list((await background.embed([])).vectors) == []
+    assert await background.check() is None
+    assert loads == 0
+    await asyncio.gather(*(background.embed(["text"]) for _ in range(3)))
+    assert loads == 1
+    await background.aclose()
+
+
 async def test_an_unusable_model_is_reported_by_calls_and_by_health() -> None:
-    background = BackgroundEmbedder(Broken)
-    with pytest.raises(EmbedderUnavailable, match="no such weights"):
-        await background.embed(["text"])
-    with pytest.raises(EmbedderUnavailable, match="cannot be used"):
-        await background.model()
+    background = BackgroundEmbedder("hash", Broken)
+    for _ in range(2):
+        with pytest.raises(EmbedderUnavailable, match="cannot be used: no such weights"):
+            await background.embed(["text"])
     assert "no such weights" in (await background.check() or "")
     await background.aclose()
 
 
 async def test_closing_cancels_a_model_that_is_still_loading() -> None:
     Halting.released.clear()
-    background = BackgroundEmbedder(Halting)
+    background = BackgroundEmbedder("hash", Halting)
+    embedding = asyncio.create_task(background.embed(["text"]))
+    await asyncio.sleep(0)
     await background.aclose()
     Halting.released.set()
     assert await background.check() is None
+    with pytest.raises(asyncio.CancelledError):
+        await embedding

@@ -1,4 +1,4 @@
-"""An embedding model that is loaded in the background and runs in threads."""
+"""An embedding model that is loaded when the first text is embedded, and runs in threads."""
 
 import asyncio
 import logging
@@ -30,39 +30,46 @@ class Model(Protocol):
 class BackgroundEmbedder(Embedder):
     """Embeds a batch texts at a time, so that a query never waits for a whole tool catalog."""
 
-    def __init__(self, load: Callable[[], Model]) -> None:
-        self._loading = asyncio.create_task(asyncio.to_thread(load), name="load-embedding-model")
-        self._loading.add_done_callback(_log_result)
+    def __init__(self, name: str, load: Callable[[], Model]) -> None:
+        self._name, self._load = name, load
+        self._loading: asyncio.Task[Model] | None = None
         self._lock = asyncio.Lock()
 
     @override
     async def model(self) -> str:
-        return (await self._model()).model_name
+        return self._name
 
     @override
     async def embed(self, texts: Sequence[str]) -> Embedded:
+        if not texts:
+            return Embedded(self._name, ())
         model = await self._model()
         vectors: list[Vector] = []
         for start in range(0, len(texts), _BATCH_SIZE):
             async with self._lock:
                 batch = await asyncio.to_thread(model.embed, texts[start : start + _BATCH_SIZE])
             vectors.extend(batch.tolist())
-        return Embedded(model.model_name, vectors)
+        return Embedded(self._name, vectors)
 
     async def check(self) -> str | None:
-        """Check health: a model that is still loading is healthy, one that failed is not."""
-        if not self._loading.done() or self._loading.cancelled():
+        """Check health: a model that is not loaded yet is healthy, one that failed is not."""
+        if self._loading is None or not self._loading.done() or self._loading.cancelled():
             return None
         failure = self._loading.exception()
         return None if failure is None else f"the embedding model cannot be used: {failure}"
 
     async def aclose(self) -> None:
         """Cancel loading."""
-        self._loading.cancel()
-        await asyncio.gather(self._loading, return_exceptions=True)
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
 
     async def _model(self) -> Model:
-        """Wait until the model is loaded. Raises EmbedderUnavailable."""
+        """Load the model, once. Raises EmbedderUnavailable."""
+        if self._loading is None:
+            loading = asyncio.to_thread(self._load)
+            self._loading = asyncio.create_task(loading, name="load-embedding-model")
+            self._loading.add_done_callback(_log_result)
         try:
             return await asyncio.shield(self._loading)
         except Exception as failure:

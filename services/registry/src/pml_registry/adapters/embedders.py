@@ -38,7 +38,7 @@ class Embedders:
         """Return the embedder of a model, for work that nobody waits for. Raises
         EmbedderUnavailable."""
         if model == self._local.name:
-            self._loaded = self._loaded or BackgroundEmbedder(self._load)
+            self._loaded = self._loaded or BackgroundEmbedder(model, self._load)
             return self._loaded
         if self._endpoint is None:
             raise EmbedderUnavailable(
@@ -67,12 +67,11 @@ class Embedders:
         return self._guarded[model][1]
 
     async def described(self, model: str) -> EmbeddingModel:
-        """Return a model with its dimension, for which an endpoint is asked; the local model begins
-        to load. Raises EmbedderUnavailable."""
-        embedder = self.patient(model)
+        """Return a model with its dimension, for which an endpoint is asked. Raises
+        EmbedderUnavailable."""
         if model == self._local.name:
             return self._local
-        embedded = await embedder.embed(["dimension"])
+        embedded = await self.patient(model).embed(["dimension"])
         return EmbeddingModel(model, len(embedded.vectors[0]))
 
     async def check(self) -> str | None:

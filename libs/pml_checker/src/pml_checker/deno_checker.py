@@ -38,20 +38,21 @@ _MAX_TEXTS: Final = 64
 class CheckerLimits:
     """Limits of a check in seconds, waiting included; the number of checks or MiB of memory after
     which a process is worn; the pause after a failed start. A program beyond the `most_waiting` is
-    not checked."""
+    not checked. The first process starts before the first program if `is_warm`."""
 
     patience_s: float = 2.0
     most_waiting: int | None = None
     checks: int = 5_000
     resident_mib: int = 768
     rest_s: float = 5.0
+    is_warm: bool = True
 
 
 @asynccontextmanager
 async def deno_checker(
     command: CheckerCommand, limits: CheckerLimits | None = None
 ) -> AsyncGenerator["DenoChecker"]:
-    """Run a checker until the context exits; its first process starts in the background."""
+    """Run a checker until the context exits; its processes start in the background."""
     checker = DenoChecker(command, limits or CheckerLimits())
     try:
         yield checker
@@ -69,7 +70,7 @@ class DenoChecker(TypeChecker):
         self._turn = asyncio.Lock()
         self._waiting = 0
         self._start_failure: str | None = None
-        self._process = asyncio.create_task(self._start())
+        self._process = asyncio.create_task(self._start()) if limits.is_warm else None
 
     @override
     async def check(
@@ -100,8 +101,10 @@ class DenoChecker(TypeChecker):
     @property
     def process(self) -> CheckerProcess | None:
         """The process, once it is warm."""
-        done = self._process.done() and not self._process.cancelled()
-        return self._process.result() if done else None
+        started = self._process
+        if started is None or not started.done() or started.cancelled():
+            return None
+        return started.result()
 
     async def health(self) -> str | None:
         """Return why no process can be started, or None."""
@@ -109,6 +112,8 @@ class DenoChecker(TypeChecker):
 
     async def close(self) -> None:
         """End the process."""
+        if self._process is None:
+            return
         self._process.cancel()
         with suppress(asyncio.CancelledError):
             await (await self._process).close()
@@ -124,6 +129,8 @@ class DenoChecker(TypeChecker):
     async def _check_once(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
         if self._start_failure is not None:
             raise CheckerLost(self._start_failure)
+        if self._process is None:
+            self._process = asyncio.create_task(self._start())
         process = await asyncio.shield(self._process)
         sound = False
         try:

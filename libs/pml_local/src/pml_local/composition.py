@@ -37,7 +37,12 @@ APPROVER_HASH_VARIABLE = "PML_GATEWAY_APPROVER_KEY_SHA256"
 SIGNED_MARK_VARIABLE = "PML_REGISTRY_SIGNED_MARK"
 SYNC_INTERVAL = "always"
 """Of the stack's NATS: what it accepts survives a power cut."""
-
+SMALL: Mapping[str, Mapping[str, str]] = {
+    "analyzer": {"PML_ANALYZER_SPARES": "0"},
+    "executor": {"PML_EXECUTOR_POOL_SIZE": "1"},
+}
+"""Settings for a laptop, unless the user's environment has them: Deno processes on demand, and one
+sandbox that waits."""
 
 _ON_SOCKETS = {
     GATEWAY,
@@ -130,6 +135,7 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
             DATA_VARIABLE: users.get(DATA_VARIABLE) or data,
         }
         chosen = {
+            **SMALL.get(spec.name, {}),
             **select_variables(users, (*COMMON, *own_variables(spec.name), *spec.variables)),
             **(gateway if spec.name == GATEWAY else {}),
             **(signed_mark if spec.name == "registry" else {}),

@@ -29,6 +29,8 @@ from pml_local.process import Command
 PROBE_SECONDS = 1.0
 SERVERS_SYNC_INTERVAL = "2m"
 SYNC_VARIABLE = "PML_NATS_SYNC_INTERVAL"
+ENVIRONMENT = {"GOMEMLIMIT": "128MiB"}
+"""For a laptop: above this the collector works harder; it is no bound on what NATS may use."""
 _INTERVAL = re.compile(r"always|(\d+(\.\d+)?(ms|s|m|h))+")
 
 
@@ -98,7 +100,7 @@ class NatsServer:
         config.touch(mode=0o600)
         config.write_text(self._configuration())
         argv = (str(nats_server_program()), "--config", str(config))
-        return Command(self.name, argv, self._log)
+        return Command(self.name, argv, self._log, env=ENVIRONMENT)
 
     def _configuration(self) -> str:
         store = json.dumps(str(self._folder / "store"), ensure_ascii=False)

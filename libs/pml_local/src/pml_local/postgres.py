@@ -26,9 +26,10 @@ PROBE_SECONDS = 2.0
 
 SETTINGS: Mapping[str, str] = MappingProxyType(
     {
-        "shared_buffers": "128MB",
-        "maintenance_work_mem": "128MB",
+        "shared_buffers": "64MB",
+        "maintenance_work_mem": "64MB",
         "max_connections": "100",
+        "max_logical_replication_workers": "0",
         "max_wal_size": "512MB",
         "random_page_cost": "1.1",
         "jit": "off",

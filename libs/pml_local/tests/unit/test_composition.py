@@ -149,6 +149,19 @@ async def test_a_service_signs_with_the_same_key_after_a_restart(tmp_path: Path)
     assert first["gateway"]["PML_HEALTH_PORT"] != first["gateway"]["PML_GATEWAY_PORT"]
 
 
+async def test_a_laptops_sandboxes_and_analyzers_start_on_demand_unless_the_user_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    told = await _environments(tmp_path, StackOptions(tmp_path))
+    assert told["executor"]["PML_EXECUTOR_POOL_SIZE"] == "1"
+    assert told["analyzer"]["PML_ANALYZER_SPARES"] == "0"
+    assert _told(told, "PML_EXECUTOR_POOL_SIZE") == {"executor"}
+    wanted = {"PML_EXECUTOR_POOL_SIZE": "4", "PML_ANALYZER_SPARES": "1"}
+    told = await _environments(tmp_path, StackOptions(tmp_path, env=wanted))
+    assert told["executor"]["PML_EXECUTOR_POOL_SIZE"] == "4"
+    assert told["analyzer"]["PML_ANALYZER_SPARES"] == "1"
+
+
 async def test_the_gateway_keeps_as_many_executions_in_flight_as_the_executor_runs(
     tmp_path: Path,
 ) -> None:

@@ -48,6 +48,7 @@ async def serve(settings: AnalyzerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         deadline_s=settings.analyzer_deadline_s,
         processes=settings.analyzer_processes,
         per_scope=settings.analyzer_processes_per_scope,
+        spares=settings.analyzer_spares,
     )
     async with (
         process_engine(shares) as engine,
@@ -81,6 +82,7 @@ async def _type_check(
     limits = CheckerLimits(
         patience_s=settings.analyzer_type_check_timeout_s,
         most_waiting=None if reject else _MOST_WAITING,
+        is_warm=settings.analyzer_spares > 0,
     )
     async with deno_checker(command, limits) as checker:
         yield TypeCheck(checker, reject), {"type checker": checker.health}

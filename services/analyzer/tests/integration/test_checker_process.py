@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_checker.checker_process import CheckerCommand
+from pml_checker.checker_process import CheckerCommand, CheckerProcess
 from pml_checker.deno_checker import CheckerLimits, DenoChecker, deno_checker
 from services.analyzer.tests.support.type_checks import (
     COMMAND,
@@ -87,6 +87,27 @@ async def test_what_is_no_language_server_is_not_waited_for() -> None:
         command = CheckerCommand(program)
         async with deno_checker(command, replace(PATIENT, rest_s=60)) as checker:
             assert await eventually(checker.health)
+
+
+async def test_a_cold_checker_starts_with_the_first_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starts: list[CheckerCommand] = []
+    start = CheckerProcess.start
+
+    async def recorded(command: CheckerCommand) -> CheckerProcess:
+        starts.append(command)
+        return await start(command)
+
+    monkeypatch.setattr(CheckerProcess, "start", recorded)
+    async with deno_checker(COMMAND, replace(PATIENT, is_warm=False)) as checker:
+        await asyncio.sleep(0)  # a start in the background would begin now
+        assert starts == []
+        assert await checker.health() is None
+        assert len(await complaints(checker, WRONG)) == 1
+        assert starts == [COMMAND]
+    async with deno_checker(COMMAND, replace(PATIENT, is_warm=False)):
+        pass  # ended without one
 
 
 async def test_nothing_is_left_of_it() -> None:

@@ -55,6 +55,27 @@ async def test_one_scopes_long_work_holds_up_no_other_scope(tmp_path: Path) -> N
         assert await long == await own
 
 
+async def test_without_spares_the_first_request_starts_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starts: list[ChildCommand] = []
+    start = ChildProcess.start
+
+    async def recorded(command: ChildCommand) -> ChildProcess:
+        starts.append(command)
+        return await start(command)
+
+    monkeypatch.setattr(ChildProcess, "start", recorded)
+    async with worker_pool("test", CHILD, replace(LIMITS, spares=0)) as pool:
+        await asyncio.sleep(0)  # a start in the background would begin now
+        assert starts == []
+        first = await answer(pool)
+        assert await answer(pool) == first
+        assert starts == [CHILD]
+    async with worker_pool("test", CHILD, replace(LIMITS, spares=0)):
+        pass  # ended without one
+
+
 async def test_work_beyond_the_deadline_costs_its_process_which_is_replaced() -> None:
     async with worker_pool("test", CHILD, replace(SHORT, processes=1)) as pool:
         first = await answer(pool)

@@ -21,6 +21,8 @@ else:
     Connection = PoolConnectionProxy
 
 _PATIENCE_S = 5.0
+_IDLE_S = 60.0
+"""Seconds after which an unused connection is closed: each is a process of 2 to 6 MB."""
 
 _connections = Gauge(metrics.POOL_CONNECTIONS)
 _limit = Gauge(metrics.POOL_LIMIT)
@@ -53,6 +55,7 @@ async def open_pool(
                     dsn,
                     min_size=1,
                     max_size=max_size,
+                    max_inactive_connection_lifetime=_IDLE_S,
                     timeout=5.0,
                     command_timeout=30.0,
                     server_settings=settings,

@@ -32,12 +32,14 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """`deadline_s` is processor time for one piece of work. A process is worn after `max_requests`
+    """`deadline_s` is processor time for one piece of work. `spares` processes are started ahead of
+    the first; further ones on demand, up to `processes`. A process is worn after `max_requests`
     requests, or at `resident_mib` of memory."""
 
     deadline_s: float = 2.0
     processes: int = 2
     per_scope: int = 1
+    spares: int = 1
     max_requests: int = 20_000
     resident_mib: int = 512
 
@@ -46,7 +48,7 @@ class WorkerLimits:
 async def worker_pool(
     what: str, command: ChildCommand, limits: WorkerLimits
 ) -> AsyncGenerator["WorkerPool"]:
-    """Run a pool until the context exits; the first process starts in the background."""
+    """Run a pool until the context exits; its spares start in the background."""
     pool = WorkerPool(what, command, limits)
     try:
         yield pool
@@ -65,7 +67,7 @@ class WorkerPool:
         self._slots = asyncio.Semaphore(limits.processes)
         self._idle: list[ChildProcess] = []
         self._busy: set[ChildProcess] = set()
-        self._starting = [asyncio.create_task(self._start())]
+        self._starting = [asyncio.create_task(self._start()) for _ in range(limits.spares)]
         self._start_failure: str | None = None
 
     @property

@@ -23,6 +23,9 @@ from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.bus.server_clock import clock_difference
 from pml_common.bus.streams import MAX_REPLICAS, Storage, StreamSettings
+
+# Imported for its effect.
+from pml_common.contracts import built  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from pml_common.contracts.catalog import Service
 from pml_common.health import Check, Checks, Detail, Readiness, detail, serve_health
 from pml_common.secret_files import secrets_source

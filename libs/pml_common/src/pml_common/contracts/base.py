@@ -9,10 +9,15 @@ from pml_common.contracts.scope import Scope
 
 
 class Contract(BaseModel):
-    """An immutable value. Unknown fields are ignored, so that a newer sender may add some."""
+    """An immutable value. Unknown fields are ignored, so that a newer sender may add some. Its
+    validator is built at its first use (`built.py`)."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", allow_inf_nan=False, serialize_by_alias=True
+        frozen=True,
+        extra="ignore",
+        allow_inf_nan=False,
+        serialize_by_alias=True,
+        defer_build=True,
     )
 
 

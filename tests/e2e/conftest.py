@@ -17,7 +17,7 @@ from pml_local.stack import embedded_stack
 from tests.conformance.suite import conformance_servers
 from tests.e2e.agents import Mode
 from tests.e2e.collector import collector
-from tests.e2e.harness import StackHarness, tools_listed
+from tests.e2e.harness import INPUT, StackHarness, tools_listed
 from tests.e2e.odd_server import odd_server
 
 HERE = Path(__file__).parent
@@ -53,6 +53,7 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
                 "OTEL_BSP_SCHEDULE_DELAY": "200",
                 "OTEL_METRIC_EXPORT_INTERVAL": "1000",
                 "PML_GATEWAY_STUB_TOOLS": "true",
+                "PML_INPUT_SECRET": INPUT,
             },
         )
         async with (

@@ -13,6 +13,8 @@ from pml_local.approver import approver_headers
 from pml_local.stack import Stack
 from tests.e2e.collector import Collector
 
+INPUT = "an answer for the gateway's mcpServers file alone"
+
 Json = dict[str, object]
 
 

@@ -27,6 +27,8 @@ def main(parent: int, death_signal: int, uid: int, gid: int, argv: list[str]) ->
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, death_signal)
         if os.getppid() != parent:
             return ORPHANED
+    if set(os.environ) == {"LC_CTYPE"}:  # Python's own, in an environment that was empty
+        os.environ.clear()
     try:
         os.execv(argv[0], argv)  # noqa: S606 - replacing this process is the purpose
     except OSError as error:

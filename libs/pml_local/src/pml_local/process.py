@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import psutil
 
@@ -26,6 +26,41 @@ from pml_local.errors import PartFailedError
 PARENT_DEATH = Path(__file__).with_name("parent_death.py")
 POLL_SECONDS = 0.02
 LOG_BYTES = 8 * 1024 * 1024
+
+
+class Started(Protocol):
+    """A started process, as `asyncio.subprocess.Process` is one."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code; None while it is running."""
+        ...
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter | None:
+        """Its standard input, if that is a pipe."""
+        ...
+
+    async def wait(self) -> int:
+        """Wait for its exit and return its exit code."""
+        ...
+
+    def send_signal(self, signal: int, /) -> None:
+        """Send it a signal; raises ProcessLookupError when it has ended."""
+        ...
+
+
+class Launcher(Protocol):
+    """Another way to start a command than to run its program."""
+
+    async def launch(self, command: "Command", log: BinaryIO) -> Started:
+        """Start it with its output in the log; raises PartFailedError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +79,8 @@ class Command:
     """Signal that the kernel sends it when we die without stopping it."""
     pass_fds: Sequence[int] = ()
     """File descriptors that only this child inherits, under the same numbers."""
+    launcher: Launcher | None = None
+    """Starts it; None: its program is run."""
 
     def argv_with_parent_death(self) -> list[str]:
         """The argument vector that is_running it through `parent_death.py`."""
@@ -55,7 +92,7 @@ class Command:
 class ChildProcess:
     """A child process, running or ended; created by `start`."""
 
-    def __init__(self, command: Command, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, command: Command, process: Started) -> None:
         self.command = command
         self._process = process
         self._swept = False
@@ -64,6 +101,8 @@ class ChildProcess:
     async def start(cls, command: Command, stdin: int = DEVNULL) -> "ChildProcess":
         """Start it. A missing program shows only in the exit code (127) and the log."""
         with _log_for(command.log) as log:
+            if command.launcher is not None:
+                return cls(command, await command.launcher.launch(command, log))
             process = await asyncio.create_subprocess_exec(
                 *command.argv_with_parent_death(),
                 stdin=stdin,

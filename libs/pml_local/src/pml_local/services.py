@@ -12,7 +12,7 @@ from pml_local.environment import FOR_MCP_SERVERS
 from pml_local.errors import PortTakenError, ProgramMissingError
 from pml_local.folder import DataFolder
 from pml_local.ports import LOOPBACK, free_port, is_free, listening
-from pml_local.process import Command
+from pml_local.process import Command, Launcher
 
 PROBE_SECONDS = 3.0
 _MOST_MOVES = 4
@@ -45,6 +45,11 @@ class ServiceSpec:
     socket_variable: str | None = None
     """Name of the variable for the inherited listening socket's file descriptor. With such a
     socket, connections wait during a restart instead of being refused."""
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a module for this Python, which the fork server can run."""
+        return tuple(self.argv[:2]) == (sys.executable, "-m")
 
 
 def pml_services() -> tuple[ServiceSpec, ...]:
@@ -93,6 +98,8 @@ class Service:
         self._env = env
         self._named = named
         self._listener: socket.socket | None = None
+        self.launcher: Launcher | None = None
+        """Starts its process, if it is a module; None: its program is run."""
         self._health_port = port if spec.port_variable == _HEALTH_PORT else free_port()
 
     @property
@@ -120,7 +127,13 @@ class Service:
             fds = (listener.fileno(),)
             env[spec.socket_variable] = str(listener.fileno())
         return Command(
-            spec.name, spec.argv, self._log, env=env, stop_within=spec.stop_within, pass_fds=fds
+            spec.name,
+            spec.argv,
+            self._log,
+            env=env,
+            stop_within=spec.stop_within,
+            pass_fds=fds,
+            launcher=self.launcher if self._spec.is_module else None,
         )
 
     def hold(self) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from pml_local.composition import Composition, StackOptions, compose
 from pml_local.down_parts import DownParts
+from pml_local.errors import PartFailedError
 from pml_local.events import (
     Event,
     OnEvent,
@@ -23,7 +24,8 @@ from pml_local.events import (
     WaitingForMcpServers,
     ignore,
 )
-from pml_local.folder import open_folder
+from pml_local.folder import DataFolder, open_folder
+from pml_local.fork_server import NAME, ForkServer
 from pml_local.leftovers import end_leftovers
 from pml_local.mcp_servers import mcp_servers
 from pml_local.parts import Part
@@ -53,6 +55,7 @@ class Stack:
         self._cleanup = ExitStack()
         self._down = DownParts()
         self._composition: Composition | None = None
+        self._forks: ForkServer | None = None
         self._ready = False
         self._watchdog: asyncio.Task[None] | None = None
 
@@ -101,10 +104,12 @@ class Stack:
         folder = self._cleanup.enter_context(open_folder(self.home))
         await asyncio.to_thread(end_leftovers, self.home)
         self._cleanup.callback(remove_state, self.home)
+        await self._start_fork_server(folder)
         made = self._composition = await asyncio.to_thread(compose, self._options, folder)
         self.approver_key = made.approver_key
         self._cleanup.callback(made.approver_key.unlink, missing_ok=True)
         for service in made.services:
+            service.launcher = self._forks
             service.hold()
             self._cleanup.callback(service.release)
         self._servers = self._supervise([made.nats, made.postgres])
@@ -126,6 +131,7 @@ class Stack:
         """Stop every part, services first, and release the folder; safe in any state."""
         self._ready = False
         if not self._servers:
+            await self._stop_fork_server()
             self._cleanup.close()
             return
         self._on_event(StackStopping())
@@ -135,6 +141,7 @@ class Stack:
         for service in self._composition.services if self._composition else ():
             service.release()
         await _stop_all(self._services)
+        await self._stop_fork_server()
         await _stop_all(self._servers)
         self._cleanup.close()
         self._on_event(StackStopped())
@@ -143,6 +150,26 @@ class Stack:
         """Send SIGKILL to every part, without waiting for a `stop` in progress."""
         for part in (*self._services, *self._servers):
             part.kill()
+
+    async def fails(self) -> None:
+        """Wait until the fork server ends, and all services with it, and raise PartFailedError;
+        without a fork server, wait for ever."""
+        if self._forks is None:
+            await asyncio.Event().wait()
+            return
+        code = await self._forks.process.wait()
+        reason = f"ended with code {code}, and all services with it"
+        raise PartFailedError(NAME, reason, self._forks.process.command.log)
+
+    async def _start_fork_server(self, folder: DataFolder) -> None:
+        """Start it first: it imports while NATS and Postgres start."""
+        if any(spec.is_module for spec in self._options.services):
+            self._forks = await ForkServer.start(folder.log(NAME))
+
+    async def _stop_fork_server(self) -> None:
+        if self._forks is not None:
+            await self._forks.stop()
+            self._forks = None
 
     def _part(self, name: str) -> SupervisedPart:
         return {one.part.name: one for one in (*self._servers, *self._services)}[name]

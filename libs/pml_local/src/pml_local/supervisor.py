@@ -17,8 +17,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 async def run_until_stopped(options: StackOptions, on_event: OnEvent = ignore) -> None:
     """Start a stack, keep it running, and stop it at SIGINT, SIGTERM or SIGHUP.
 
-    A second signal kills what has not ended yet. Raises StackError when the stack fails to start; a
-    part that fails later is restarted until it runs. Call it in the main thread.
+    A second signal kills what has not ended yet. Raises StackError when the stack fails to start or
+    its fork server ends; a part that fails later is restarted until it runs. Call it in the main
+    thread.
     """
     stack = Stack(options, on_event)
     asked = asyncio.Event()
@@ -31,7 +32,7 @@ async def run_until_stopped(options: StackOptions, on_event: OnEvent = ignore) -
     with _signals_call(on_signal):
         try:
             await _run_unless_set(asked, stack.start())
-            await asked.wait()
+            await _run_unless_set(asked, stack.fails())
         finally:
             await stack.stop()
 

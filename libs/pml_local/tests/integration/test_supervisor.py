@@ -11,6 +11,7 @@ import asyncpg
 import psutil
 import pytest
 
+from libs.pml_local.tests.integration import fake_supervisor
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.process import descendants_of, is_running
@@ -18,7 +19,6 @@ from pml_local.state import StackState, read_state
 
 pytestmark = pytest.mark.integration
 PARTS = {"nats", "postgres", "worker", "gateway"}
-SUPERVISOR = Path(__file__).with_name("fake_supervisor.py")
 
 
 class Supervisors:
@@ -32,7 +32,8 @@ class Supervisors:
         """Start a supervisor on a folder, not ready yet; its stderr is a pipe."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            str(SUPERVISOR),
+            "-m",
+            fake_supervisor.__name__,
             str(home),
             *mode,
             stderr=asyncio.subprocess.PIPE,
@@ -100,6 +101,40 @@ async def test_killed_it_leaves_no_process_and_the_next_one_finds_the_data(
     connection = await asyncpg.connect(state.postgres_dsn)
     assert await connection.fetchval("SELECT answer FROM kept") == 42
     await connection.close()
+
+
+async def test_a_killed_fork_server_ends_everything_and_the_next_start_finds_the_data(
+    supervisors: Supervisors, stack_home: Path
+) -> None:
+    process, state = await supervisors.start_ready(stack_home)
+    worker = psutil.Process(state.parts["worker"].pid)
+    fork_server = worker.parent()
+    assert fork_server is not None
+    assert fork_server.ppid() == process.pid
+    fork_server.kill()
+    _, stderr = await process.communicate()
+    assert process.returncode == 1
+    assert "fork-server ended with code -9, and all services with it" in stderr.decode()
+    await supervisors.leaves_nothing()
+    assert read_state(stack_home) is None
+    _, state = await supervisors.start_ready(stack_home)
+    assert set(state.parts) == PARTS
+
+
+async def test_a_killed_service_comes_back_from_the_same_fork_server(
+    supervisors: Supervisors, stack_home: Path
+) -> None:
+    _, state = await supervisors.start_ready(stack_home)
+    killed = psutil.Process(state.parts["worker"].pid)
+    fork_server = killed.ppid()
+    killed.kill()
+
+    def another() -> int | None:
+        now = read_state(stack_home)
+        part = now.parts.get("worker") if now is not None else None
+        return part.pid if part is not None and part.pid != killed.pid else None
+
+    assert psutil.Process(await eventually(another)).ppid() == fork_server
 
 
 async def test_it_starts_at_once_after_another_was_killed(

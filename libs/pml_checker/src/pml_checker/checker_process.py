@@ -22,6 +22,8 @@ _FOLDER: Final = Path(__file__).parent / "compiler_options"
 """Holds the compiler's options only; the opened texts exist in memory."""
 
 _MAX_DECLARED: Final = 8
+_YOUNG: Final = "--max-semi-space-size=1"
+"""MiB for each half of new objects: 120 MiB after 40 programs instead of 165, in the same time."""
 _MAX_MESSAGE_BYTES: Final = 32 * 2**20
 _ERROR: Final = 1
 _NO_METHOD: Final = -32601
@@ -60,7 +62,7 @@ class CheckerCommand:
         return unused | {
             "DENO_DIR": "/dev/null/none",
             "DENO_NO_UPDATE_CHECK": "1",
-            "DENO_V8_FLAGS": f"--max-old-space-size={self.heap_mib}",
+            "DENO_V8_FLAGS": f"--max-old-space-size={self.heap_mib},{_YOUNG}",
             "NO_COLOR": "1",
         }
 

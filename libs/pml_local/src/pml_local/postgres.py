@@ -26,7 +26,7 @@ PROBE_SECONDS = 2.0
 
 SETTINGS: Mapping[str, str] = MappingProxyType(
     {
-        "shared_buffers": "64MB",
+        "shared_buffers": "32MB",
         "maintenance_work_mem": "64MB",
         "max_connections": "100",
         "max_logical_replication_workers": "0",

@@ -21,7 +21,7 @@ else:
     Connection = PoolConnectionProxy
 
 _PATIENCE_S = 5.0
-_IDLE_S = 60.0
+_IDLE_S = 15.0
 """Seconds after which an unused connection is closed: each is a process of 2 to 6 MB."""
 
 _connections = Gauge(metrics.POOL_CONNECTIONS)

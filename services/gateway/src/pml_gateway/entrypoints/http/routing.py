@@ -28,8 +28,8 @@ ListCursor = Annotated[
 ]
 
 _ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorResponse"}}}
-"""The body of an error. FastAPI builds an adapter for each `model` of each route, twice: so one of
-them brings the schema, and the others refer to it."""
+"""The body of an error. FastAPI builds an adapter for each `model` of each route: so one of them
+brings the schema, and the others refer to it."""
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     403: {"content": _ERROR, "description": "The Host or Origin header is not allowed."},

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.capability import InjectedCapability
 from pml_common.contracts.executor import RunFinished
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.app import sandbox_command

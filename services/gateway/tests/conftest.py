@@ -14,9 +14,9 @@ from libs.pml_local.tests.support.databases import (
     shared_database,
 )
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory import MemoryBus
 from pml_common.storage.pool import Pool
 from pml_common.storage.schema import open_schema
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stores import Stores, postgres_stores

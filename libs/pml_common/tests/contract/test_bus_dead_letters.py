@@ -24,8 +24,6 @@ from pml_common.bus.dead_letters import (
 from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import Rejected, Unreadable
 from pml_common.bus.identity import SIGNATURE, Identity, all_services_identity
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryPayloads
 from pml_common.bus.port import Bus, DeadMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalysisRejected
@@ -35,6 +33,8 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.trace import LogWritten
 from pml_common.signing import SigningKey, TrustedKeys
+from pml_common.testing.memory_broker import MemoryPayloads
+from pml_common.testing.memory_bus import MemoryBus
 
 SCOPE = Scope(org="acme", project="webapp")
 READER = catalog.GATEWAY_ON_DEAD_LETTER

@@ -14,8 +14,6 @@ from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import Receiver
 from pml_common.bus.errors import QueryErrorCode, QueryFailed, Rejected
 from pml_common.bus.identity import all_services_identity
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryPayloads
 from pml_common.contracts import catalog
 from pml_common.contracts.analyzer import AnalyzeProgram, ProgramAnalysis
 from pml_common.contracts.base import Query
@@ -24,6 +22,8 @@ from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.testing.memory_broker import MemoryPayloads
+from pml_common.testing.memory_bus import MemoryBus
 
 SCOPE = Scope(org="acme", project="webapp")
 QUESTION = ListTools(scope=SCOPE)

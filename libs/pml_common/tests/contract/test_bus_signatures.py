@@ -22,7 +22,6 @@ from pml_common.bus.identity import (
     all_services_identity,
     signed_content,
 )
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import DeadMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -31,6 +30,7 @@ from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.signing import SigningKey, TrustedKeys
+from pml_common.testing.memory_bus import MemoryBus
 
 SCOPE = Scope(org="acme", project="webapp")
 SUBJECT = "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"

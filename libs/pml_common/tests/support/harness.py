@@ -23,13 +23,13 @@ from pml_common.bus.identity import (
     all_services_keys,
     signed_content,
 )
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
 from pml_common.signing import TrustedKeys
+from pml_common.testing.memory_broker import MemoryBroker
+from pml_common.testing.memory_bus import MemoryBus
 
 Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)

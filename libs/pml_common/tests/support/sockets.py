@@ -14,8 +14,6 @@ from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import Receiver
 from pml_common.bus.identity import Identity, all_services_identity
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker, MemoryPayloads
 from pml_common.bus.sockets import handshake
 from pml_common.bus.sockets.folder import SocketFolder
 from pml_common.bus.sockets.frames import (
@@ -32,6 +30,8 @@ from pml_common.contracts import catalog
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.testing.memory_broker import MemoryBroker, MemoryPayloads
+from pml_common.testing.memory_bus import MemoryBus
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -10,13 +10,13 @@ from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.measured import Measured, measured
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import QueryFailed, Rejected
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Handled
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
 from pml_common.telemetry import metrics
+from pml_common.testing.memory_bus import MemoryBus
 
 SCOPE = Scope(org="acme", project="webapp")
 CONSUMER = replace(catalog.REGISTRY_ON_TOOLS_LISTED, retry_delays_s=(0.0,))

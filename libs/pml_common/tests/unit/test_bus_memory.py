@@ -10,12 +10,12 @@ from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.clock import ManualClock
 from pml_common.bus.errors import BusUnavailable, QueryFailed, Retryable
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import ListTools, ToolCatalog
 from pml_common.contracts.scope import Scope
+from pml_common.testing.memory_broker import MemoryBroker
+from pml_common.testing.memory_bus import MemoryBus
 
 SCOPE = Scope(org="acme", project="webapp")
 CONSUMER = replace(catalog.REGISTRY_ON_TOOLS_LISTED, retry_delays_s=(0.2, 1.0))

@@ -8,7 +8,6 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from pml_analyzer.entrypoints.bus.on_analyze_program import MOST_AT_ONCE, ProgramAnalyzer
 from pml_common.bus.errors import QueryFailed, Retryable
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.analyzer import (
     AnalysisRejected,
     AnalyzeProgram,
@@ -17,6 +16,7 @@ from pml_common.contracts.analyzer import (
 )
 from pml_common.contracts.gateway import ExecutionRequested
 from pml_common.contracts.scope import Scope
+from pml_common.testing.memory_bus import MemoryBus
 from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requested
 
 ELSEWHERE = Scope(org="acme", project="elsewhere")

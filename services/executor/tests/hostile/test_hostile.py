@@ -9,9 +9,9 @@ import pytest
 from typing_extensions import override
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.scope import Scope
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox
 from pml_executor.adapters.process_starter import SandboxProcess

@@ -7,8 +7,8 @@ from asyncio.subprocess import PIPE
 import pytest
 from deno import find_deno_bin
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, make_dependencies

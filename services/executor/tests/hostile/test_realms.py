@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.settings import ExecutorSettings
 from services.executor.tests.hostile.programs import GENEROUS_S, Hostile, programs_in
 from services.executor.tests.support.builders import make_command

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, make_dependencies

@@ -10,7 +10,6 @@ import pytest
 from libs.pml_common.tests.support.builders import example
 from libs.pml_common.tests.support.harness import write_key_files
 from libs.pml_local.tests.support.harness import eventually
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Handler, M
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import (
@@ -21,6 +20,7 @@ from pml_common.contracts.catalog import (
     Consumer,
 )
 from pml_common.contracts.executor import RunWorkflow
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor import app
 from pml_executor.app import serve
 from pml_executor.settings import ExecutorSettings

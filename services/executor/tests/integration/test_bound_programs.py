@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import Argument, LiteralArgument, ReferenceArgument
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.application import pending_calls
 from pml_executor.application.run_dependencies import RunDependencies
 from pml_executor.ports import SandboxPool

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import (
@@ -14,6 +13,7 @@ from pml_common.contracts.trace import (
     DecisionTaken,
     LogWritten,
 )
+from pml_common.testing.memory_bus import MemoryBus
 from services.executor.tests.support.builders import READ, calling, capability
 from services.executor.tests.support.harness import journal_of
 from services.executor.tests.support.memory_tools import MemoryTools, answering, ending

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.trace import (
     DecisionTaken,
     ToolStart,
 )
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import ALL, READ, calling, capability, make_command
 from services.executor.tests.support.harness import deliver, journal_of, make_dependencies, parked

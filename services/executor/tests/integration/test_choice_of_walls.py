@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
-from pml_common.bus.memory import MemoryBus
 from pml_common.health import report
 from pml_common.service import CannotStart
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters.walls import (
     WallsUnavailable,
     best_walls,

@@ -11,11 +11,11 @@ import pytest
 from typing_extensions import override
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command

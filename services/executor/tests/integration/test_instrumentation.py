@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import DecisionTaken, LoopPassed, TraceEvent
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import author_text, make_command
 from services.executor.tests.support.constructs import CASES

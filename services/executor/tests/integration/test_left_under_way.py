@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.capability import InjectedCapability
 from pml_common.contracts.executor import RunFinished
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import capability, make_command
 from services.executor.tests.support.harness import finish, make_dependencies

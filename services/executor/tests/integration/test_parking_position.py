@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import WorkflowParked
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, make_dependencies

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import LiteralArgument
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import agreed, bound, make_command, waiting
 from services.executor.tests.support.fakes import crashing

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import LogWritten
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, journal_of, make_dependencies

@@ -12,8 +12,8 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters.deno_command import DenoCommand
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.adapters.deno_sandbox import DenoSandbox

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TypeVar
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from pml_executor.ports import SandboxUnavailable, Tools
 from services.executor.tests.support.memory_sandbox import MemorySandbox

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.run_journal import read_run
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.memory_sandbox import ProgramApi
 

@@ -9,13 +9,13 @@ from pydantic import JsonValue
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import BusUnavailable, Fenced
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import TRACE_RECORDED
 from pml_common.contracts.executor import CancelRun, RunWorkflow
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import CapabilityEnd, ToolEnd
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters import bus_journal
 from pml_executor.application.active_runs import ActiveRuns, RunStopped
 from pml_executor.domain import events

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.decision import ArgumentRule, PolicyRule
 from pml_common.contracts.grant import GrantedNode
 from pml_common.contracts.structure import (
@@ -16,6 +15,7 @@ from pml_common.contracts.structure import (
     ReferenceArgument,
 )
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from services.executor.tests.support.builders import agreed, bound, capability, make_command
 from services.executor.tests.support.harness import finish, make_dependencies, parked
 from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi

@@ -10,10 +10,10 @@ from pydantic import JsonValue
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import Fenced, Retryable
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import CancelRun, RunFinished, RunWorkflow
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import TraceEvent
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters.bus_journal import BusJournal
 from pml_executor.application import active_runs
 from pml_executor.application.active_runs import ActiveRuns, RunStopped

@@ -8,9 +8,9 @@ import pytest
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters.deno_pool import DenoPool, PoolSize
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, make_dependencies, parked

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.application import pending_calls
 from services.executor.tests.support.builders import agreed, agreed_to_rest, make_command, waiting
 from services.executor.tests.support.harness import finish, make_dependencies, parked

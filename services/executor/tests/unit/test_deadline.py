@@ -9,11 +9,11 @@ from uuid import uuid4
 import pytest
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import ParkMark, RunWorkflow, WantedCall
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.outages import Outage
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.domain.deadline import ClockReading, RunTime, run_time
 from pml_executor.domain.events import run_started
 from pml_executor.domain.journal import RunJournal

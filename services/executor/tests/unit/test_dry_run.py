@@ -4,10 +4,10 @@ from contextlib import suppress
 
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import ToolEnd
+from pml_common.testing.memory_bus import MemoryBus
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies

@@ -6,10 +6,10 @@ import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.errors import BusUnavailable, Fenced
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from services.executor.tests.support.builders import agreed, make_command
 from services.executor.tests.support.harness import (
     deliver,

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from pml_common.bus.errors import Fenced
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies
 from services.executor.tests.support.memory_sandbox import MemoryPool
 from services.executor.tests.support.memory_tools import MemoryTools

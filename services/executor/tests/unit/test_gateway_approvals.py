@@ -6,10 +6,10 @@ import pytest
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow, WorkflowParked
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from services.executor.tests.support.builders import agreed, make_command, waiting
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import (

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from pml_common.bus.errors import QueryErrorCode, QueryFailed
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.catalog import CALL_TOOL
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.outages import Outage
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters import gateway_tools
 from pml_executor.adapters.gateway_tools import GatewayTools
 from pml_executor.ports import GatewayUnreachable

@@ -7,7 +7,6 @@ from uuid import uuid4
 import pytest
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import (
     Checkpoint,
     ParkMark,
@@ -16,6 +15,7 @@ from pml_common.contracts.executor import (
     WorkflowParked,
 )
 from pml_common.contracts.tool import JsonObject, args_hash
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.parking import Parking
 from services.executor.tests.support.builders import agreed, capability, make_command

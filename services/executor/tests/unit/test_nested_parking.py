@@ -4,8 +4,8 @@ import asyncio
 
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from services.executor.tests.support.builders import agreed, capability, make_command, waiting
 from services.executor.tests.support.harness import finish, make_dependencies, parked
 from services.executor.tests.support.memory_sandbox import MemoryPool, ProgramApi

@@ -8,10 +8,10 @@ import pytest
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, args_hash
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.application.run_dependencies import RunDependencies
 from services.executor.tests.support.builders import agreed, make_command
 from services.executor.tests.support.fakes import crashing

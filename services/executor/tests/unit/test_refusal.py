@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 
 from pml_common.bus.identity import all_services_keys
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished, RunWorkflow
 from pml_common.contracts.scope import Scope
 from pml_common.signing import TrustedKeys
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.app import is_signed
 from pml_executor.domain.journal import Call
 from pml_executor.domain.refusal import refused_call, refused_in_dry_run, refused_run

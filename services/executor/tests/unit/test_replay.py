@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.fakes import crashing
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies

@@ -6,8 +6,8 @@ import pytest
 from pydantic import JsonValue
 
 from pml_common.bus.errors import Retryable
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.domain.limits import RunLimits
 from services.executor.tests.support.builders import capability, make_command
 from services.executor.tests.support.harness import finish, make_dependencies

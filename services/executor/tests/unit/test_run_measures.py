@@ -8,9 +8,9 @@ from pydantic import JsonValue
 
 from libs.pml_common.tests.support.measured import Measured, measured
 from libs.pml_local.tests.support.harness import eventually
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.tool import JsonObject
 from pml_common.telemetry import metrics
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.entrypoints.bus.on_run_workflow import on_run_workflow
 from pml_executor.ports import SandboxUnavailable
 from services.executor.tests.support.builders import make_command

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from pydantic import JsonValue
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import ids
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import BranchDecision
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import GatewayUnreachable
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import finish, journal_of, make_dependencies

@@ -13,12 +13,12 @@ from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import DeadLetter, Retry, dispose
 from pml_common.bus.errors import Fenced, MessageLost, Unreadable
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import EventsOf, StoredMessage
 from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, RUN_FINISHED, TRACE_RECORDED
 from pml_common.contracts.executor import CancelRun, RunWorkflow, TraceRecorded
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters import bus_journal
 from pml_executor.entrypoints.bus.on_cancel_run import on_cancel_run
 from services.executor.tests.support.builders import make_command

@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest
 
 from pml_common.bus.identity import all_services_identity
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.results import BusResults
 from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
 from pml_gateway.ports import KeptResults, WorkflowStore

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.storage.pool import Pool, connection
 from pml_common.storage.schema import open_schema
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from libs.pml_local.tests.support.databases import SharedDatabase
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.scope import Scope
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.results import BusResults
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.workflow import Approval, Workflow

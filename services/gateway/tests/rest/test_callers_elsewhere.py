@@ -12,10 +12,10 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.clock import ManualClock
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.gateway import WorkflowAwaited
 from pml_common.storage.pool import Pool
+from pml_common.testing.memory_broker import MemoryBroker
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.local_notifier import LocalNotifier
 from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.app import register_handlers

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 import pytest
 
 from pml_common.bus.errors import QueryErrorCode, QueryFailed
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.catalog import QueryType
 from pml_common.contracts.dns import (
@@ -26,6 +25,7 @@ from pml_common.contracts.dns import (
     Yank,
 )
 from pml_common.contracts.merging import MergeCapabilities, PlanMerge
+from pml_common.testing.memory_bus import MemoryBus
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.dns import FakeDns, example
 from services.gateway.tests.support.harness import APPROVER, Json, World, Worlds

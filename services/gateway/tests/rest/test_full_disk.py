@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
-from pml_common.bus.memory import MemoryBus
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.watch import BusWatch
 from services.gateway.tests.support.harness import World, Worlds
 

@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.search_index import IndexState, Reindex, ReindexState, ShowIndex
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import SCOPE
 from services.gateway.tests.support.harness import APPROVER, World, Worlds

@@ -14,12 +14,12 @@ from fastapi import FastAPI
 from typing_extensions import override
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.executor import CancelRun
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.storage.pool import Pool
+from pml_common.testing.memory_broker import MemoryBroker
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.live_workflows import LiveWorkflows

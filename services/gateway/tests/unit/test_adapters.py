@@ -10,12 +10,12 @@ from pydantic import ValidationError
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import BusUnavailable
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.service import CannotStart
 from pml_common.storage.errors import StorageUnavailable
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
 from pml_gateway.adapters.bus.watch import BusWatch

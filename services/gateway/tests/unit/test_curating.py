@@ -5,12 +5,12 @@ from uuid import uuid4
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.curation import Curate
 from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cancel import Cancellations

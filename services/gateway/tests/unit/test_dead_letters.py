@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import DeadMessage
 from pml_common.contracts import ids
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import WorkflowFinished
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance

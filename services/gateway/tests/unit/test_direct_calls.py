@@ -6,7 +6,6 @@ from typing import Any, cast
 import pytest
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.decision import Policy, PolicyRule
@@ -14,6 +13,7 @@ from pml_common.contracts.dns import QueryRecords, RecordPage
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.registry import ResolveCapability
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cancel import Cancellations

@@ -6,10 +6,10 @@ from time import monotonic
 
 from pml_common.bus import names
 from pml_common.bus.errors import BusUnavailable
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.outages import Outage
 from pml_common.storage.errors import StorageUnavailable
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.entrypoints.timers.on_due import on_due

@@ -7,7 +7,6 @@ import pytest
 from typing_extensions import override
 
 from pml_common.bus.errors import Retryable
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Policy, Verdict
@@ -17,6 +16,7 @@ from pml_common.contracts.gateway import (
     ExecutionRequested,
     WorkflowFinished,
 )
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.first_step import FirstStep

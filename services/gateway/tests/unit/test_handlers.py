@@ -8,13 +8,13 @@ from uuid import uuid4
 import pytest
 
 from pml_common.bus.errors import Retryable
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import Handled
 from pml_common.contracts.base import Message
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ApprovalRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
 from pml_gateway.adapters.tool_router import ToolRouter
 from pml_gateway.application.rulings import Rulings

@@ -11,12 +11,12 @@ from libs.pml_common.tests.support.builders import after
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import Unreadable
-from pml_common.bus.memory import MemoryBus
 from pml_common.bus.port import EventsOf, StoredMessage
 from pml_common.contracts import catalog
 from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters import live_workflows
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.domain.api.errors import Conflict

@@ -9,9 +9,9 @@ from opentelemetry import trace
 from libs.pml_common.tests.support.builders import example
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.background import background
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from services.gateway.tests.support.builders import SCOPE, workflow
 from services.gateway.tests.support.fake_stores import FakeOutbox

@@ -7,11 +7,11 @@ import pytest
 from typing_extensions import override
 
 from pml_common.bus.errors import NoResponder, QueryFailed
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
 from pml_common.contracts.registry import ListTools, ToolCatalog
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from services.gateway.tests.support.builders import SCOPE
 

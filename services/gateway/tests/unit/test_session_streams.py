@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory import MemoryBus
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.client_sessions import BusClientSessions
 from pml_gateway.application.client_sessions import SessionLimits, Sessions
 from pml_gateway.domain.api.client_session import ClientSession, event_id

@@ -10,7 +10,6 @@ from jsonschema import Draft202012Validator
 
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import BusUnavailable, QueryErrorCode, QueryFailed
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.catalog import QueryType
 from pml_common.contracts.curation import Curate, LiftCapability, NameChoice, SaveCapability
@@ -34,6 +33,7 @@ from pml_common.contracts.dns import (
 )
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.std import server as std_server
 from pml_gateway.adapters.std.server import MODULES
 from pml_gateway.domain.tool_calls.repeatable import NotSent

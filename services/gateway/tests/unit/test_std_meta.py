@@ -4,7 +4,6 @@ from uuid import UUID
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts import catalog
 from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.learner import (
@@ -17,6 +16,7 @@ from pml_common.contracts.learner import (
 )
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.uses import EvidenceState, ShowEvidence
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.domain.api.introspection import AskTools, tool_summaries
 from pml_gateway.domain.api.speculation_threshold import SpeculationThreshold
 from pml_gateway.ports import Caller, CallOrigin

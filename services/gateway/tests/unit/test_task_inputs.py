@@ -8,9 +8,9 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.tool import JsonObject
+from pml_common.testing.memory_broker import MemoryBroker
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.open_inputs import BusOpenInputs
 from pml_gateway.application import task_inputs
 from pml_gateway.application.task_inputs import NoInput, PolledClient, TaskInputs

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.gateway import WorkflowDataDeleted
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.errors import Conflict, Gone

@@ -6,11 +6,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.base import Message
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.gateway import ExecutionRequested, WorkflowFinished
 from pml_common.contracts.scope import Scope
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.local_notifier import LocalNotifier
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService

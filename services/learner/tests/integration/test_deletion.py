@@ -7,11 +7,11 @@ from uuid import uuid4
 import pytest
 
 from pml_common.bus.clock import ManualClock
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.gateway import PrincipalDataDeleted, WorkflowDataDeleted
 from pml_common.contracts.learner import GiveFeedback, ListFeedback, ListToolUsage, ListTraces
 from pml_common.contracts.scope import Scope
+from pml_common.testing.memory_broker import MemoryBroker
+from pml_common.testing.memory_bus import MemoryBus
 from pml_learner.app import delete_old
 from pml_learner.domain.batch import capabilities_of
 from pml_learner.domain.retention import Retention

@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 import pytest
 from typing_extensions import override
 
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.learner import LearningUpdated, ListTraces
 from pml_common.storage.pool import Pool
+from pml_common.testing.memory_bus import MemoryBus
 from pml_learner.adapters.postgres_learning import PostgresRelearning
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.application.relearning import (

@@ -5,8 +5,8 @@ from uuid import uuid4
 import pytest
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.bus.memory import MemoryBus
 from pml_common.contracts.learner import RebuildLearning, RebuildProgress
+from pml_common.testing.memory_bus import MemoryBus
 from pml_learner.application.relearning import rebuild_some
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_rebuild_learning import on_rebuild_learning

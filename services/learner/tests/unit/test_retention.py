@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from pml_common.bus.clock import ManualClock
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.scope import Scope
+from pml_common.testing.memory_broker import MemoryBroker
+from pml_common.testing.memory_bus import MemoryBus
 from pml_learner.app import make_months
 from pml_learner.domain.retention import month_of
 from pml_learner.ports import TraceStore

@@ -14,8 +14,6 @@ from mcp.client.session import ElicitationFnT, LoggingFnT, MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
-from pml_common.bus.memory import MemoryBus
-from pml_common.bus.memory_broker import MemoryBroker
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.dns import QueryRecords, RecordPage, RecordSummary
 from pml_common.contracts.gateway import ToolOutcome
@@ -23,6 +21,8 @@ from pml_common.contracts.registry import Discover, DiscoveryPage, ToolHit
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
 from pml_common.http_server import serve_http
+from pml_common.testing.memory_broker import MemoryBroker
+from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.client_sessions import BusClientSessions
 from pml_gateway.adapters.bus.replicas import BusReplicas
 from pml_gateway.adapters.mcp_client.uri_templates import fits

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.memory_broker import MemoryBroker
+from pml_common.testing.memory_broker import MemoryBroker
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.ports import CallerSide
 from services.gateway.tests.integration.mcp.legacy_client import (

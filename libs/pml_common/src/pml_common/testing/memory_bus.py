@@ -26,8 +26,6 @@ from pml_common.bus.errors import (
     of_unknown_type,
 )
 from pml_common.bus.identity import Identity, all_services_identity
-from pml_common.bus.memory_batches import MemoryBatches
-from pml_common.bus.memory_broker import MemoryBroker, MemoryPayloads, Replica, Stored
 from pml_common.bus.port import (
     BatchHandler,
     Bus,
@@ -49,6 +47,8 @@ from pml_common.contracts.catalog import (
 )
 from pml_common.contracts.scope import Scope
 from pml_common.outages import Outage
+from pml_common.testing.memory_batches import MemoryBatches
+from pml_common.testing.memory_broker import MemoryBroker, MemoryPayloads, Replica, Stored
 
 M = TypeVar("M", bound=Message)
 Q = TypeVar("Q", bound=Query)

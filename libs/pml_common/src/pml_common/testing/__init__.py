@@ -1,0 +1,1 @@
+"""Fakes of servers, for tests."""

@@ -2,26 +2,19 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
 from uuid import UUID, uuid4
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from libs.pml_local.tests.support.databases import SharedDatabase
-from pml_common.contracts import ids
-from pml_common.contracts.executor import NestedRun, RunFinished
-from pml_common.contracts.learner import COHORTS, EdgesObserved
+from pml_common.contracts.executor import RunFinished
+from pml_common.contracts.learner import COHORTS
 from pml_common.contracts.trace import TaskResult
-from pml_common.storage.pool import Pool
-from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.batch import messages_of
 from pml_learner.domain.edge_messages import cohort_of
 from pml_learner.domain.edges import relations_of
 from pml_learner.domain.lesson import Experience, learn
 from pml_learner.domain.temporal_difference import TdRule
-from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
 from services.learner.tests.support.builders import (
     CODE_HASH,
     ELSEWHERE,
@@ -30,10 +23,15 @@ from services.learner.tests.support.builders import (
     nested_run,
     tool_call,
 )
-
-B, C = "bb" * 32, "cc" * 32
-LETTERS = {ids.capability_id(SCOPE, code): code[0].upper() for code in (CODE_HASH, B, C)}
-"""Capabilities by the first letter of their code hash: the run's own is A."""
+from services.learner.tests.support.relations import (
+    LETTERS,
+    B,
+    C,
+    call_of,
+    counts_of,
+    edges_observed,
+    nesting,
+)
 
 TIMES = st.lists(
     st.tuples(st.sampled_from(["a:a", "b:b", "c:c"]), st.integers(0, 30), st.integers(0, 10)),
@@ -61,12 +59,6 @@ def _contained(run: RunFinished) -> set[tuple[str, str]]:
 
 def _edges(*calls: TaskResult) -> set[tuple[str, str]]:
     return _shown(finished_run(calls=calls))
-
-
-def _call(code: str, start: float, end: float, parent: UUID) -> NestedRun:
-    """A call of a capability between two times."""
-    call = nested_run(parent, code, f"n{start}", started_at=start)
-    return call.model_copy(update={"duration_ms": end - start})
 
 
 def test_no_calls_show_no_relations() -> None:
@@ -145,7 +137,7 @@ def test_parallel_calls_are_in_no_sequence_whatever_the_order_of_the_input(
     calls = [tool_call(name, start, start + length) for name, start, length in named[::2]]
     codes = {f"{at:02x}" * 32: each for at, each in enumerate(named[1::2])}
     nested = [
-        _call(code, start, start + length, run.trace_id)
+        call_of(code, start, start + length, run.trace_id)
         for code, (_, start, length) in codes.items()
     ]
     spans = {each.tool: (each.started_at, each.duration_ms) for each in calls}
@@ -164,8 +156,8 @@ def test_parallel_calls_are_in_no_sequence_whatever_the_order_of_the_input(
 
 def test_a_capability_contains_the_tools_and_capabilities_that_it_calls_itself() -> None:
     run = finished_run()
-    of_b = _call(B, 10, 20, run.trace_id)
-    of_c = _call(C, 12, 14, of_b.trace_id)
+    of_b = call_of(B, 10, 20, run.trace_id)
+    of_c = call_of(C, 12, 14, of_b.trace_id)
     calls = [
         tool_call("fs:stat", 1, 2),
         tool_call("git:log", 11, 12, parent=of_b.trace_id),
@@ -183,7 +175,7 @@ def test_a_capability_contains_the_tools_and_capabilities_that_it_calls_itself()
 
 def test_a_nested_capability_is_one_step_of_its_caller() -> None:
     run = finished_run()
-    of_b, of_c = _call(B, 10, 20, run.trace_id), _call(C, 20, 30, run.trace_id)
+    of_b, of_c = call_of(B, 10, 20, run.trace_id), call_of(C, 20, 30, run.trace_id)
     calls = [
         tool_call("fs:stat", 1, 2),
         tool_call("git:log", 11, 12, parent=of_b.trace_id),
@@ -205,52 +197,10 @@ def test_calls_of_itself_and_of_an_unknown_caller_are_left_out() -> None:
     assert relations_of(run.model_copy(update={"nested": (own, stray)})) == frozenset()
 
 
-def _messages(*runs: RunFinished) -> Sequence[EdgesObserved]:
-    lessons = {run.event_id: [learn(Experience(), run, TdRule())] for run in runs}
-    found: list[EdgesObserved] = []
-    for cause, messages in messages_of(lessons).items():
-        for each in messages:
-            if isinstance(each, EdgesObserved):
-                assert each.event_id == ids.effect_id(cause, "edges-observed")
-                found.append(each)
-    return found
-
-
-def _counted(messages: Sequence[EdgesObserved]) -> Counter[tuple[str, str, str]]:
-    """The counts of all relations of messages, each message once, by ends and type."""
-    counts = Counter[tuple[str, str, str]]()
-    for each in {message.event_id: message for message in messages}.values():
-        for edge in each.edges:
-            counts[edge.from_tool, edge.to_tool, edge.type] += edge.count
-        for call in each.calls:
-            ends = LETTERS[call.from_capability_id], LETTERS[call.to_capability_id]
-            counts[*ends, "contains"] += call.count
-        for relation in each.relations:
-            ends = tuple(
-                end if ":" in end else LETTERS[UUID(end)] for end in (relation.from_, relation.to)
-            )
-            counts[ends[0], ends[1], relation.type] += relation.count
-    return counts
-
-
-def _nesting(*, times: int = 1, principal: str = "agent-7") -> RunFinished:
-    """A run that calls B some times, one after the other, which calls C and a tool each time."""
-    run = finished_run()
-    of_b = [_call(B, 10 * at, 10 * at + 5, run.trace_id) for at in range(times)]
-    of_c = [_call(C, 10 * at + 1, 10 * at + 2, each.trace_id) for at, each in enumerate(of_b)]
-    reads = [
-        tool_call("fs:read", 10 * at + 3, 10 * at + 4, parent=each.trace_id)
-        for at, each in enumerate(of_b)
-    ]
-    return run.model_copy(
-        update={"nested": (*of_b, *of_c), "task_results": reads, "principal": principal}
-    )
-
-
 def test_the_message_says_in_how_many_runs_each_relation_was_shown() -> None:
-    (message,) = _messages(_nesting(times=3), _nesting())
+    (message,) = edges_observed(nesting(times=3), nesting())
     assert (message.runs, message.cohort) == (2, cohort_of(SCOPE, "agent-7"))
-    assert _counted([message]) == {
+    assert counts_of([message]) == {
         ("A", "B", "contains"): 2,
         ("B", "C", "contains"): 2,
         ("B", "fs:read", "contains"): 2,
@@ -262,8 +212,8 @@ def test_each_cohort_of_principals_has_its_own_message() -> None:
     cohorts = {f"agent-{at}": cohort_of(SCOPE, f"agent-{at}") for at in range(200)}
     assert set(cohorts.values()) == set(range(COHORTS))
     assert [cohort_of(ELSEWHERE, each) for each in cohorts] != list(cohorts.values())
-    runs = [_nesting(principal=each) for each in cohorts for _ in range(2)]
-    messages = _messages(*runs)
+    runs = [nesting(principal=each) for each in cohorts for _ in range(2)]
+    messages = edges_observed(*runs)
     assert len(messages) == COHORTS
     assert sum(each.runs for each in messages) == len(runs)
     of_cohort = Counter(cohorts.values())
@@ -271,40 +221,6 @@ def test_each_cohort_of_principals_has_its_own_message() -> None:
 
 
 def test_a_dry_run_shows_nothing() -> None:
-    dry = _nesting().model_copy(update={"dry_run": True})
+    dry = nesting().model_copy(update={"dry_run": True})
     lessons = {dry.event_id: [learn(Experience(), dry, TdRule())]}
     assert messages_of(lessons) == {dry.event_id: []}
-
-
-@pytest.mark.integration
-@settings(max_examples=50)
-@given(
-    st.lists(st.integers(0, 3), min_size=1, max_size=6),
-    st.lists(st.integers(0, 23), max_size=16),
-    st.randoms(use_true_random=False),
-)
-async def test_counts_are_equal_under_any_order_duplication_and_redelivery(
-    learner_database: SharedDatabase,
-    learner_pool: Pool,
-    times: list[int],
-    again: list[int],
-    order: random.Random,
-) -> None:
-    runs = [_nesting(times=each, principal=f"agent-{at % 3}") for at, each in enumerate(times)]
-    once = _counted([each for run in runs for each in _messages(run)])
-    delivered = [*runs, *(runs[at % len(runs)] for at in again)]
-    order.shuffle(delivered)
-    await learner_database.empty()
-    traces, published = PostgresTraceStore(learner_pool), list[EdgesObserved]()
-    while delivered:
-        size = order.randint(1, len(delivered))
-        batch = list({run.event_id: run for run in delivered[:size]}.values())
-        delivered = delivered[size:]
-        handled = await on_runs_finished(batch, traces, TdRule())
-        published += [
-            each
-            for facts in handled.facts.values()
-            for each in facts
-            if isinstance(each, EdgesObserved)
-        ]
-    assert _counted(published) == once

@@ -2,14 +2,25 @@
 
 from collections.abc import Iterable, Sequence
 
+from pml_common.contracts.capability import DecisionStats, Learning, OutcomeStats, PathStats
 from pml_common.contracts.error import Fault
 from pml_common.contracts.trace import BranchDecision
 from pml_learner.domain.outcome import CallEnd, Outcome
 from pml_learner.domain.state import State, fold
 from pml_learner.domain.temporal_difference import TdRule
+from services.learner.tests.support.builders import READ
 
 HOUR = 498_681
 """An hour of Unix time."""
+
+OLD_LEARNING = Learning(
+    paths=(PathStats(path=READ, count=2, success_rate=0.595, mean_duration_ms=12.0),),
+    dominant_path=READ,
+    decision_stats=(
+        DecisionStats(node_id="d1", outcomes={"true": OutcomeStats(count=1, success_rate=0.45)}),
+    ),
+)
+"""Values as they were stored before there were states."""
 
 
 def outcome(

@@ -1,7 +1,6 @@
 """An external index (Qdrant's local mode) follows what is stored in Postgres, and is rebuilt."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from uuid import uuid4
 
@@ -12,7 +11,6 @@ from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.search_index import Reindex, ShowIndex
 from pml_common.contracts.tool import ToolDefinition
-from pml_common.storage.schema import open_scoped_schema
 from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.qdrant import collection_of
 from pml_registry.entrypoints.bus.on_index import on_reindex, on_show_index
@@ -21,6 +19,7 @@ from pml_registry.entrypoints.bus.on_tools_listed import on_tools_listed
 from pml_registry.ports.vectors import Embedder, IndexUnavailable, Point, PointKey
 from services.registry.tests.support.builders import SCOPE, analysed, learning_update, listed, tool
 from services.registry.tests.support.store_driver import StoreDriver
+from services.registry.tests.support.stores import Stores
 from services.registry.tests.support.vectors import (
     QdrantSearch,
     Switchable,
@@ -41,10 +40,9 @@ def a_key(name: str) -> PointKey:
 
 
 @pytest.fixture
-async def pools(postgres_dsn: str) -> AsyncGenerator[ScopedPools]:
+def pools(stores: Stores) -> ScopedPools:
     """An empty schema."""
-    async with open_scoped_schema(postgres_dsn, "registry", "pml_registry") as pools:
-        yield pools
+    return stores.pools
 
 
 @pytest.fixture

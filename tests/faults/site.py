@@ -26,6 +26,7 @@ from pml_local.services import ServiceSpec, pml_services
 from pml_local.stack import Stack, embedded_stack
 from tests.crashes.caller import Caller
 from tests.crashes.programs import CAPABILITIES
+from tests.faults import skewed_executor
 from tests.faults.skewed_executor import make_skew
 
 ROOT = Path(__file__).parents[2]
@@ -200,11 +201,11 @@ def _policy(folder: Path) -> Path:
 
 
 def _skewed(service: ServiceSpec, skew: Path) -> ServiceSpec:
-    """Run the executor on an adjustable clock; other services are unchanged."""
+    """Run the executor on an adjustable clock; other services are unchanged. By its path, so that
+    it is not forked: what a fork server has imported would have read the right clock."""
     if service.name != "executor":
         return service
-    argv = (sys.executable, "-m", "tests.faults.skewed_executor", str(skew))
-    return replace(service, argv=argv, env={**service.env, "PYTHONPATH": str(ROOT)})
+    return replace(service, argv=(sys.executable, skewed_executor.__file__, str(skew)))
 
 
 async def _is_listed(http: httpx2.AsyncClient) -> bool:

@@ -1,6 +1,6 @@
 """The real executor with a wall clock that can be set at run time.
 
-`python -m tests.faults.skewed_executor FILE`: FILE holds the clock's lead in seconds as a double.
+`python tests/faults/skewed_executor.py FILE`: FILE holds the clock's lead in seconds as a double.
 Only `time.time` and `time.time_ns` follow it; monotonic clocks are unchanged.
 """
 

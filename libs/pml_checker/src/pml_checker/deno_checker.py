@@ -38,7 +38,8 @@ _MAX_TEXTS: Final = 64
 class CheckerLimits:
     """Limits of a check in seconds, waiting included; the number of checks or MiB of memory after
     which a process is worn; the pause after a failed start. A program beyond the `most_waiting` is
-    not checked. The first process starts before the first program if `is_warm`."""
+    not checked. If `is_warm`, a process always waits; else it starts with a program, and ends after
+    `idle_s` seconds without one."""
 
     patience_s: float = 2.0
     most_waiting: int | None = None
@@ -46,6 +47,7 @@ class CheckerLimits:
     resident_mib: int = 768
     rest_s: float = 5.0
     is_warm: bool = True
+    idle_s: float = 60.0
 
 
 @asynccontextmanager
@@ -71,6 +73,8 @@ class DenoChecker(TypeChecker):
         self._waiting = 0
         self._start_failure: str | None = None
         self._process = asyncio.create_task(self._start()) if limits.is_warm else None
+        self._idle: asyncio.TimerHandle | None = None
+        self._ending: asyncio.Task[None] | None = None
 
     @override
     async def check(
@@ -112,11 +116,13 @@ class DenoChecker(TypeChecker):
 
     async def close(self) -> None:
         """End the process."""
-        if self._process is None:
-            return
-        self._process.cancel()
-        with suppress(asyncio.CancelledError):
-            await (await self._process).close()
+        self._stay()
+        if self._process is not None:
+            self._process.cancel()
+            with suppress(asyncio.CancelledError):
+                await (await self._process).close()
+        if self._ending is not None:
+            await self._ending
 
     async def _check_with_retry(
         self, module: CheckedModule, name: str, text: str
@@ -129,6 +135,7 @@ class DenoChecker(TypeChecker):
     async def _check_once(self, module: CheckedModule, name: str, text: str) -> Sequence[Finding]:
         if self._start_failure is not None:
             raise CheckerLost(self._start_failure)
+        self._stay()
         if self._process is None:
             self._process = asyncio.create_task(self._start())
         process = await asyncio.shield(self._process)
@@ -142,6 +149,19 @@ class DenoChecker(TypeChecker):
             if not sound:
                 process.kill()
                 self._process = asyncio.create_task(self._start(instead_of=process))
+            elif not self._limits.is_warm:
+                later = asyncio.get_running_loop().call_later
+                self._idle = later(self._limits.idle_s, self._end_idle, process)
+
+    def _stay(self) -> None:
+        """Keep the process, however long it was idle."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _end_idle(self, process: CheckerProcess) -> None:
+        self._idle = self._process = None
+        self._ending = asyncio.create_task(process.close())
 
     async def _start(self, instead_of: CheckerProcess | None = None) -> CheckerProcess:
         """Start a process, with any number of attempts, and return it once it is warm."""

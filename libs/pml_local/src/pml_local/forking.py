@@ -49,7 +49,8 @@ class Service:
     def run(self) -> None:
         """Run it as `python -m` does."""
         sys.argv = [self.module, *self.arguments]
-        sys.path.insert(0, os.getcwd())  # noqa: PTH109 - a string, as `-m` has it
+        named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:0] = [os.getcwd(), *filter(None, named)]  # noqa: PTH109 - a string, as `-m` has
         runpy.run_module(self.module, run_name="__main__", alter_sys=True)
 
 

@@ -21,6 +21,7 @@ from pml_local.process import ChildProcess, Command, descendants_of, is_running
 
 pytestmark = pytest.mark.integration
 
+PATHS = ["/nowhere/one", "/nowhere/other"]
 PYTHON = Path(sys.executable).name
 MODULE = "libs.pml_local.tests.support.forked"
 
@@ -58,12 +59,15 @@ def _facts(log: Path) -> dict[str, Any] | None:
 
 async def test_a_module_runs_as_in_a_process_of_its_own(server: ForkServer, tmp_path: Path) -> None:
     end, other = os.pipe()
-    given = replace(command(server, "wait"), cwd=tmp_path, pass_fds=(other,))
+    asked = command(server, "wait")
+    env = {**asked.env, "PYTHONPATH": os.pathsep.join(PATHS)}
+    given = replace(asked, env=env, cwd=tmp_path, pass_fds=(other,))
     process = await ChildProcess.start(given)
     os.close(other)
     found = await facts(process)
     assert found["argv"] == ["wait"]
-    assert found["environment"] == {"GIVEN": "\udcff é"}
+    assert found["environment"] == env
+    assert found["paths"] == [str(tmp_path), *PATHS]
     assert found["folder"] == str(tmp_path)
     assert found["input"] == ""
     assert found["leads its session"]

@@ -10,6 +10,7 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from pml_checker.checker_process import CheckerCommand, CheckerProcess
 from pml_checker.deno_checker import CheckerLimits, DenoChecker, deno_checker
+from pml_local.process import descendants_of
 from services.analyzer.tests.support.type_checks import (
     COMMAND,
     ENDLESS,
@@ -108,6 +109,14 @@ async def test_a_cold_checker_starts_with_the_first_program(
         assert starts == [COMMAND]
     async with deno_checker(COMMAND, replace(PATIENT, is_warm=False)):
         pass  # ended without one
+
+
+async def test_a_cold_checker_ends_when_it_is_idle_and_starts_again() -> None:
+    async with deno_checker(COMMAND, replace(PATIENT, is_warm=False, idle_s=0.0)) as checker:
+        for _ in range(2):
+            assert len(await complaints(checker, WRONG)) == 1
+            await eventually(lambda: pid_of(checker) is None)
+    assert descendants_of(os.getpid()) == []
 
 
 async def test_nothing_is_left_of_it() -> None:

@@ -9,7 +9,7 @@ from pml_local.errors import PartFailedError, PortLostError, PortTakenError, tai
 from pml_local.ports import is_free
 from pml_local.process import ChildProcess, Command
 
-POLL_SECONDS = 0.01
+POLL_SECONDS = 0.03
 _ADDRESS_IN_USE = os.strerror(errno.EADDRINUSE).lower()
 
 

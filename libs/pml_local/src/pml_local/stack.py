@@ -36,7 +36,7 @@ from pml_local.supervised import SupervisedPart
 
 log = logging.getLogger(__name__)
 
-_POLL_S = 0.05
+_POLL_S = 0.2
 
 
 class Stack:

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 import asyncpg
 
@@ -22,6 +23,11 @@ SELECT oid::regclass::text
 FROM pg_class
 WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
     AND relname <> 'schema_migration'
+"""
+_REFERENCES = """
+SELECT conrelid::regclass::text AS source, confrelid::regclass::text AS target
+FROM pg_constraint
+WHERE contype = 'f' AND connamespace = $1::regnamespace AND conrelid <> confrelid
 """
 
 
@@ -99,15 +105,10 @@ class SharedDatabase:
 
     async def empty(self) -> None:
         """Delete all rows of the schema."""
-        filled = await self._owner.fetch(
-            " UNION ALL ".join(
-                f"SELECT '{table}' AS name WHERE EXISTS (SELECT FROM {table})"  # noqa: S608 - ours
-                for table in self._tables
-            )
+        # TRUNCATE makes new files for each table and index, which takes about eight times as long.
+        await self._owner.execute(
+            ";".join(f"DELETE FROM {table}" for table in self._tables)  # noqa: S608 - our names
         )
-        if filled:
-            names = ", ".join(row["name"] for row in filled)
-            await self._owner.execute(f"TRUNCATE {names} RESTART IDENTITY CASCADE")
 
 
 @asynccontextmanager
@@ -119,6 +120,9 @@ async def shared_database(databases: Databases, schema: Schema) -> AsyncGenerato
         try:
             await owner.execute(f"SET search_path TO {schema.name}, public")
             tables = [row[0] for row in await owner.fetch(_TABLES, schema.name)]
-            yield SharedDatabase(dsn, owner, tables)
+            order = TopologicalSorter({table: set[str]() for table in tables})
+            for row in await owner.fetch(_REFERENCES, schema.name):
+                order.add(row["target"], row["source"])
+            yield SharedDatabase(dsn, owner, tuple(order.static_order()))
         finally:
             await owner.close()

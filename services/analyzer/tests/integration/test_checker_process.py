@@ -112,11 +112,12 @@ async def test_a_cold_checker_starts_with_the_first_program(
 
 
 async def test_a_cold_checker_ends_when_it_is_idle_and_starts_again() -> None:
+    before = descendants_of(os.getpid())  # servers of the session
     async with deno_checker(COMMAND, replace(PATIENT, is_warm=False, idle_s=0.0)) as checker:
         for _ in range(2):
             assert len(await complaints(checker, WRONG)) == 1
             await eventually(lambda: pid_of(checker) is None)
-    assert descendants_of(os.getpid()) == []
+    assert set(descendants_of(os.getpid())) <= set(before)
 
 
 async def test_nothing_is_left_of_it() -> None:

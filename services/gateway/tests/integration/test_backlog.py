@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from libs.pml_common.tests.support.measured import measured
-from pml_common.storage.pool import Pool, connection
+from pml_common.storage.pool import Pool, connection, measured_pool
 from pml_common.storage.schema import open_schema
 from pml_common.telemetry import metrics
 from pml_gateway.adapters.postgres.backlog import measure_backlog
@@ -43,9 +43,9 @@ async def test_messages_and_approvals_that_wait_are_counted_while_somebody_colle
 
 async def test_connections_are_counted_while_they_are_used(pool: Pool) -> None:
     connections = metrics.POOL_CONNECTIONS.samples[0]
-    with measured() as m:
+    with measured() as m, measured_pool(pool, "mine"):
         async with connection(pool), connection(pool):
-            assert m.value(connections, pml_pool="gateway", pml_state="used") >= 2
-        assert m.value(metrics.POOL_LIMIT.samples[0], pml_pool="gateway") == 8
+            assert m.value(connections, pml_pool="mine", pml_state="used") == 2
+        assert m.value(metrics.POOL_LIMIT.samples[0], pml_pool="mine") == pool.get_max_size()
         assert m.value(metrics.POOL_WAITING.samples[0]) == 0
         assert m.value(metrics.POOL_WAITED.samples[0]) > 0

@@ -79,7 +79,7 @@ cases: setup ## cases that only the night runs (ARGS=tests/e2e: of these folders
 
 .PHONY: properties
 properties: setup ## properties by ten times the examples, and long generated programs
-	PML_EXAMPLES=10 $(PYTEST) -m 'not nightly' $(MEASURED)
+	PML_EXAMPLES=10 $(PYTEST) -m 'not nightly' $(MEASURED) services/analyzer/tests/integration
 	$(RUN) python -m services.analyzer.tests.generated --programs 20000
 
 .PHONY: packages

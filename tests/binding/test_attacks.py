@@ -16,7 +16,7 @@ from tests.binding.suite import as_it_is, suite, with_lies
 
 pytestmark = pytest.mark.e2e
 
-EVERY = 20
+EVERY = 40
 WITHIN_S = 15 * PATIENCE_S
 
 

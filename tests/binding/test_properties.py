@@ -10,7 +10,7 @@ from tests.binding.realistic import realistic
 
 pytestmark = pytest.mark.integration
 
-PROGRAMS = 300
+PROGRAMS = 100
 SEED = 8
 
 

@@ -10,7 +10,7 @@ import pytest
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.e2e.harness import StackHarness
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
 _METHODS = {"get", "post", "patch", "put", "delete"}

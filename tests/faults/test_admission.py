@@ -20,7 +20,7 @@ from pml_local.stack import embedded_stack
 from tests.e2e.collector import Collector
 from tests.e2e.harness import StackHarness
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
 ROOT = Path(__file__).parents[2]
 IN_FLIGHT, WAITING = 2, 3

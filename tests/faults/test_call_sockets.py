@@ -33,7 +33,7 @@ from services.gateway.tests.integration.gateways import (
 )
 from services.gateway.tests.integration.mcp.harness import ServerHarness
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
 
 class Site:

@@ -30,7 +30,7 @@ from pml_common.contracts.scope import Scope
 from tests.faults.cluster import SIZE, Cluster
 from tests.faults.cluster_load import Load, check, entry, until_acknowledged
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
 M = TypeVar("M", bound=Message)
 JOURNALS = names.stream_of("evt", "executor")

@@ -14,7 +14,7 @@ from pml_local.events import Event, PartStalled
 from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 DISK_MIB, MIN_FREE_MIB = 320, 48
 

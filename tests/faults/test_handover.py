@@ -23,7 +23,7 @@ from pml_local.services import STORES
 from pml_local.stack import Stack, embedded_stack
 from tests.faults.callers import Callers, Json
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 DRAIN_S = 2.0
 COUNTING = Path(__file__).parents[1] / "e2e" / "counting_server.py"

@@ -17,7 +17,7 @@ from pml_common.contracts.catalog import CONSUMERS, MessageType
 from pml_common.contracts.scope import Scope
 from tests.e2e.harness import Json, StackHarness
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 SCOPE = Scope(org="local", project="default")
 JOURNALS = "PML_EXECUTOR_EVT"

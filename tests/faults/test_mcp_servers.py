@@ -17,7 +17,7 @@ from pml_local.events import Event, StackReady, WaitingForMcpServers
 from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 SERVER = Path(__file__).with_name("slow_server.py")
 CALLS = """

@@ -26,7 +26,7 @@ from pml_local.ports import free_port
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.memory_tools import MemoryTool, MemoryTools
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
 THREE = """const a = await __pml.at("n1", mcp.api.a)({});
 const b = await __pml.at("n2", mcp.api.b)({ a });

@@ -42,12 +42,15 @@ class Rule:
 
 
 HOSTILE = "services/executor"
-LEGACY = "tests/e2e services/gateway --ignore tests/e2e/test_conformance.py"
-OTHERS = "tests services/analyzer services/learner services/registry libs --ignore tests/e2e"
+STACK = "tests/e2e services/gateway --ignore tests/e2e/test_conformance.py"
+OTHERS = "tests services/analyzer services/learner services/registry libs --ignore tests/e2e --ignore tests/faults"
 
 PARTS = (
     Part("hostile", "every hostile program at every site, both kinds of sandbox", "cases", HOSTILE),
-    Part("legacy", "the generations of MCP that `make test` leaves out", "cases", LEGACY),
+    Part("whole-stack", "older generations of MCP, every operation of REST", "cases", STACK),
+    Part(
+        "single-faults", "a fault each: disks, clocks, clusters, handovers", "cases", "tests/faults"
+    ),
     Part("others", "all other cases marked `nightly`", "cases", OTHERS),
     Part("properties", "ten times the examples of each property, long generated programs"),
     Part("crash", "kills and suspensions of executors at every point of their runs"),
@@ -84,7 +87,12 @@ RULES = (
             "services/gateway/src/*/adapters/postgres/*",
             "libs/pml_common/src/pml_common/bus/*",
         ),
-        ("crash", "faults"),
+        ("crash", "faults", "single-faults"),
+    ),
+    Rule(
+        "REST",
+        ("services/gateway/src/*/entrypoints/http/*", "services/gateway/src/*/domain/api/*"),
+        ("whole-stack",),
     ),
     Rule(
         "analysis, decision and what an approval binds",
@@ -107,7 +115,7 @@ RULES = (
             "services/gateway/src/*/entrypoints/mcp/*",
             "services/gateway/src/*/adapters/mcp_client/*",
         ),
-        ("conformance", "clients", "servers", "legacy"),
+        ("conformance", "clients", "servers", "whole-stack"),
     ),
     Rule("learning", ("services/learner/src/*",), ("crash-learner",)),
     Rule(
@@ -118,7 +126,7 @@ RULES = (
     Rule(
         "embedded stack",
         ("libs/pml_local/src/*", "libs/pml_common/src/pml_common/service.py"),
-        ("crash", "faults"),
+        ("crash", "faults", "single-faults"),
     ),
     Rule(
         "packages and releases",

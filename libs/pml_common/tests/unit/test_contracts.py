@@ -14,7 +14,12 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.capability import Usage
 from pml_common.contracts.curation import SaveCapability
 from pml_common.contracts.executor import RunFinished, RunWorkflow
-from pml_common.contracts.gateway import CallTool, ExecutionRequested, ToolsListed
+from pml_common.contracts.gateway import (
+    CallTool,
+    ExecutionRequested,
+    ToolsListed,
+    WorkflowAwaited,
+)
 from pml_common.contracts.grant import Grant
 from pml_common.contracts.learner import LearningUpdated
 from pml_common.contracts.registry import CapabilityPage
@@ -121,11 +126,13 @@ def test_the_entity_of_a_message_is_the_value_of_its_entity_field() -> None:
     assert learned.entity == str(learned.capability_id)
 
 
-def test_the_message_id_is_the_event_or_command_id() -> None:
+def test_the_message_id_is_the_id_of_the_event_command_or_signal() -> None:
     run = catalog.RUN_WORKFLOW.model.model_validate_json(_example("cmd.executor.run-workflow.v2"))
     finished = RunFinished.model_validate_json(_example("evt.executor.run-finished.v2"))
     assert run.message_id == run.command_id
     assert finished.message_id == finished.event_id
+    awaited = WorkflowAwaited.model_validate_json(_example("sig.gateway.workflow-awaited.v1"))
+    assert awaited.message_id == awaited.signal_id
     with pytest.raises(NotImplementedError):
         _ = Message(scope=SCOPE).message_id
 

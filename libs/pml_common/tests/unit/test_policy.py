@@ -33,6 +33,11 @@ def test_the_first_rule_that_matches_wins(
     assert policy.verdict_on(tool) == (verdict, why)
 
 
+def test_a_policy_has_another_revision_with_another_rule() -> None:
+    assert Policy(rules=RULES).revision == Policy(rules=RULES).revision
+    assert Policy(rules=RULES).revision != Policy(rules=RULES[:2]).revision
+
+
 BY_NAME = (
     PolicyRule(pattern="cap:ops:status", verdict="allow"),
     PolicyRule(pattern="cap:ops:*", verdict="ask"),

@@ -28,7 +28,7 @@ from services.analyzer.tests.support.recorder import DENO, run
 pytestmark = pytest.mark.integration
 
 SCOPE = Scope(org="acme", project="webapp")
-COUNT, SEED = 1_500, 8
+COUNT, SEED = 4 * settings().max_examples, 8
 PATIENT = WorkerLimits(deadline_s=60)
 
 

@@ -43,14 +43,15 @@ class Rule:
 
 HOSTILE = "services/executor"
 STACK = "tests/e2e services/gateway --ignore tests/e2e/test_conformance.py"
-OTHERS = "tests services/analyzer services/learner services/registry libs --ignore tests/e2e --ignore tests/faults"
+OTHERS = (
+    "tests services/analyzer services/learner services/registry libs "
+    "--ignore tests/e2e --ignore tests/faults"
+)
 
 PARTS = (
     Part("hostile", "every hostile program at every site, both kinds of sandbox", "cases", HOSTILE),
     Part("whole-stack", "older generations of MCP, every operation of REST", "cases", STACK),
-    Part(
-        "single-faults", "a fault each: disks, clocks, clusters, handovers", "cases", "tests/faults"
-    ),
+    Part("single-faults", "a fault each: disk, clock, cluster, handover", "cases", "tests/faults"),
     Part("others", "all other cases marked `nightly`", "cases", OTHERS),
     Part("properties", "ten times the examples of each property, long generated programs"),
     Part("crash", "kills and suspensions of executors at every point of their runs"),

@@ -33,6 +33,12 @@ def test_the_first_rule_that_matches_wins(
     assert policy.verdict_on(tool) == (verdict, why)
 
 
+def test_a_policy_that_denies_anything_is_told_from_one_that_asks() -> None:
+    assert Policy(rules=RULES).can_deny
+    assert Policy(otherwise="deny").can_deny
+    assert not Policy(rules=RULES[1:]).can_deny
+
+
 def test_a_policy_has_another_revision_with_another_rule() -> None:
     assert Policy(rules=RULES).revision == Policy(rules=RULES).revision
     assert Policy(rules=RULES).revision != Policy(rules=RULES[:2]).revision

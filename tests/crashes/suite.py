@@ -17,7 +17,7 @@ from tests.crashes.kills import (
 )
 from tests.crashes.programs import PROGRAMS
 
-MANY, SOME = 200, 22
+MANY, SOME = 200, 10
 
 
 @dataclass(frozen=True)

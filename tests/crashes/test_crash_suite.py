@@ -1,4 +1,4 @@
-"""A sample of the crash suite: kills at most kinds of points of each program, and some zombies.
+"""A sample of the crash suite: kills at a point of each program, and some zombies.
 
 `make crash` runs the whole suite.
 """

@@ -26,8 +26,9 @@ WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p') AND NOT relispar
 """
 _REFERENCES = """
 SELECT conrelid::regclass::text AS source, confrelid::regclass::text AS target
-FROM pg_constraint
+FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid
 WHERE contype = 'f' AND connamespace = $1::regnamespace AND conrelid <> confrelid
+    AND NOT relispartition
 """
 
 

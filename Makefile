@@ -18,7 +18,7 @@ export DENO_TLS_CA_STORE ?= system,mozilla
 # (see testpaths) come first.
 XDIST := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
 PYTEST := $(RUN) pytest $(XDIST)
-# What fails is run once more by itself.
+# Repeats failed tests once, alone.
 GATE := $(RUN) python -m tools.gate.tests -- $(XDIST)
 # Else every process compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE

@@ -1,5 +1,6 @@
 """Registers the fixtures on real servers for every test of the workspace, and marks promises."""
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
@@ -50,6 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.path.is_relative_to(folder) for folder in folders):
             item.add_marker("promise")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector from walking, again and again, what lives as long as the session."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -24,6 +24,7 @@ ROOT: Final = HERE.parents[1]
 SUITE: Final = "npm:@modelcontextprotocol/conformance@0.2.0-alpha.12"
 REVISIONS: Final = ("2026-07-28", "2025-11-25")
 LOCK: Final = HERE / "deno.lock"
+SERVERS: Final = ("test", "json", "slow", "jobs")
 _WITHIN_S: Final = 200.0
 _FOLDER: Final = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 
@@ -60,8 +61,8 @@ def conformance_server(name: str) -> StdioServer:
     return StdioServer.model_validate(conformance_servers()[name])
 
 
-def conformance_servers() -> dict[str, JsonValue]:
-    """Return the entries of the servers that offer what the scenarios ask for."""
+def conformance_servers(names: Iterable[str] = SERVERS) -> dict[str, JsonValue]:
+    """Return the entries of servers that offer what the scenarios ask for."""
     return {
         name: {
             "command": sys.executable,
@@ -70,7 +71,7 @@ def conformance_servers() -> dict[str, JsonValue]:
             "trust": "hints",
             "prefix": name != "jobs",
         }
-        for name in ("test", "json", "slow", "jobs")
+        for name in names
     }
 
 

@@ -23,6 +23,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_local.approver import approver_headers
 from pml_local.composition import StackOptions
+from pml_local.fork_server import SHARED, ForkServer
 from pml_local.ports import free_port
 from pml_local.process import ChildProcess, Command
 from pml_local.services import GATEWAY, ServiceSpec, pml_services
@@ -35,6 +36,7 @@ from tests.crashes.verdict import RunOutcome
 HERE = Path(__file__).parent
 SCOPE = Scope(org="local", project="default")
 RUN_WITHIN_S = PATIENCE_S
+PRELOADED = (*SHARED, "pml_executor.app")
 ARGS: JsonObject = {"tool": "tally:pay", "linger": 0}
 """Arguments of every program: a tool to call by name, and the duration of its last call in ms."""
 
@@ -117,17 +119,21 @@ class CrashStack:
 
     @asynccontextmanager
     async def executors(self, count: int) -> AsyncGenerator[None]:
-        """Run this many executors, each restarted when it was killed. Raises UnplannedExit, in a
-        group, as soon as one exits by itself."""
-        async with asyncio.TaskGroup() as tasks:
-            supervisors = [tasks.create_task(self._supervise(number)) for number in range(count)]
-            try:
-                yield
-            finally:
-                for task in supervisors:
-                    task.cancel()
+        """Run this many executors, each restarted when it was killed; forks, as the stack's are.
+        Raises UnplannedExit, in a group, as soon as one exits by itself."""
+        forks = await ForkServer.start(self.folder / "fork-server.log", PRELOADED)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                supervisors = [tasks.create_task(self._supervise(n, forks)) for n in range(count)]
+                try:
+                    yield
+                finally:
+                    for task in supervisors:
+                        task.cancel()
+        finally:
+            await forks.stop()
 
-    async def _supervise(self, number: int) -> None:
+    async def _supervise(self, number: int, forks: ForkServer) -> None:
         command = Command(
             f"executor {number}",
             (sys.executable, "-m", "tests.crashes.crashing_executor", str(self.folder)),
@@ -135,6 +141,7 @@ class CrashStack:
             env={**os.environ, **self.stack.credentials("executor")},
             cwd=HERE.parents[1],
             stop_within=5.0,
+            launcher=forks,
         )
         while True:
             child = await ChildProcess.start(command)

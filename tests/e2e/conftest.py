@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx2
@@ -25,6 +26,23 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[StackHarness]:
+    """A stack with servers of each kind, of the conformance suite's one: each start of a gateway
+    starts them all."""
+    async with _running(tmp_path_factory, conformance_servers(["test"])) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def conforming(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[StackHarness]:
+    """A stack with all servers of the conformance suite."""
+    async with _running(tmp_path_factory, conformance_servers()) as running:
+        yield running
+
+
+@asynccontextmanager
+async def _running(
+    tmp_path_factory: pytest.TempPathFactory, more: dict[str, JsonValue]
+) -> AsyncGenerator[StackHarness]:
     home = tmp_path_factory.mktemp("pml")
     folder = tmp_path_factory.mktemp("counted")
     servers: dict[str, JsonValue] = {
@@ -40,7 +58,7 @@ async def harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[St
         },
     }
     servers |= {"odd": odd_server(folder), "gone": {"command": "no-such-program"}}
-    servers |= conformance_servers()
+    servers |= more
     config = home / "servers.json"
     config.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     async with collector() as telemetry:

@@ -13,9 +13,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_what_the_suite_requires_holds_but_for_known_gaps(
-    harness: StackHarness, revision: str, tmp_path: Path
+    conforming: StackHarness, revision: str, tmp_path: Path
 ) -> None:
     gaps = gaps_of(revision)
-    report = await run_suite(f"{harness.stack.url}/mcp", revision, tmp_path)
+    report = await run_suite(f"{conforming.stack.url}/mcp", revision, tmp_path)
     assert report.unexpected(gaps) == []
     assert report.stale(gaps) == []

@@ -55,7 +55,7 @@ async def test_a_run_outlives_its_executor_and_repeats_no_call(
     assert [harness.steps()[base + n] for n in range(3)] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("part", ["learner", "registry"])
+@pytest.mark.parametrize("part", ["learner", pytest.param("registry", marks=pytest.mark.nightly)])
 async def test_what_runs_while_a_part_is_dead_is_learned_once(
     harness: StackHarness, part: str
 ) -> None:

@@ -43,7 +43,7 @@ def _learned(text: str) -> list[list[str]]:
     return rows
 
 
-async def test_the_demo_passes_twice(stack_home: Path) -> None:
+async def test_the_demo_passes(stack_home: Path) -> None:
     first = await _demo(stack_home)
     for fact in (
         "nothing has run: visit-1/ does not exist",
@@ -66,6 +66,10 @@ async def test_the_demo_passes_twice(stack_home: Path) -> None:
     note = stack_home / "workspace" / "visit-1" / "monday.md"
     assert "Water the plants." in note.read_text()
 
+
+@pytest.mark.nightly
+async def test_the_demo_passes_again_on_its_folder(stack_home: Path) -> None:
+    await _demo(stack_home)
     second = await _demo(stack_home)
     assert "✓ visit-2/monday.md was written" in second
     learned = {row[0]: row for row in _learned(second)}

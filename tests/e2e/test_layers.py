@@ -93,23 +93,26 @@ async def _events(harness: StackHarness, workflow: str) -> list[tuple[str, Json]
     return [(block["event"], json.loads(block["data"])) for block in blocks]
 
 
+@pytest.mark.parametrize("restarts", [False, pytest.param(True, marks=pytest.mark.nightly)])
 async def test_a_dag_waits_between_layers_through_restarts_and_repeats_nothing(
-    harness: StackHarness,
+    harness: StackHarness, restarts: bool
 ) -> None:
-    found = await _before_the_second_layer(harness, 730)
+    n = 780 if restarts else 730
+    found = await _before_the_second_layer(harness, n)
     workflow = str(found["workflow_id"])
     first, layer = _layer(found)
     assert (layer["number"], layer["of"]) == (2, 5)
     ((task, tool, preview),) = _shown(layer["done"], "task", "tool", "preview")
     assert (task, tool) == ("look", "counting:peek")
     assert json.loads(str(preview)) == {"path": str(harness.folder), "exists": True}
-    given = {"n": {"type": "literal", "value": 730}}
+    given = {"n": {"type": "literal", "value": n}}
     assert _shown(layer["next"], "task", "elevated", "arguments") == [
         ("a", True, given),
-        ("b", True, {"n": {"type": "literal", "value": 731}}),
+        ("b", True, {"n": {"type": "literal", "value": n + 1}}),
     ]
-    await restart_everything(harness)
-    assert harness.steps()[730] == harness.steps()[731] == 0
+    if restarts:
+        await restart_everything(harness)
+    assert harness.steps()[n] == harness.steps()[n + 1] == 0
 
     listed = (await harness.http.get("/api/approvals")).json()["approvals"]
     assert [one["layer"] for one in listed if one["workflow_id"] == workflow] == [layer]
@@ -120,15 +123,16 @@ async def test_a_dag_waits_between_layers_through_restarts_and_repeats_nothing(
     second, layer = _layer(await waiting(harness, workflow, first))
     assert layer["number"] == 3
     assert _shown(layer["done"], "task", "preview") == [
-        ("a", '{"result": "step 730 done"}'),
-        ("b", '{"result": "step 731 done"}'),
+        ("a", f'{{"result": "step {n} done"}}'),
+        ("b", f'{{"result": "step {n + 1} done"}}'),
     ]
-    assert _shown(layer["next"], "arguments") == [({"n": {"type": "literal", "value": 732}},)]
+    assert _shown(layer["next"], "arguments") == [({"n": {"type": "literal", "value": n + 2}},)]
     stale = await decide(harness, workflow, decision="continue", approval_id=first)
     assert stale.status_code == 409, stale.text
-    assert [harness.steps()[n] for n in (730, 731, 732)] == [1, 1, 0]
+    assert [harness.steps()[each] for each in (n, n + 1, n + 2)] == [1, 1, 0]
 
-    await restart_everything(harness)
+    if restarts:
+        await restart_everything(harness)
     await decide(harness, workflow, decision="continue", approval_id=second)
     third, layer = _layer(await waiting(harness, workflow, second))
     assert (layer["number"], _shown(layer["next"], "elevated")) == (4, [(False,)])
@@ -137,8 +141,8 @@ async def test_a_dag_waits_between_layers_through_restarts_and_repeats_nothing(
     await decide(harness, workflow, decision="continue", approval_id=third)
     ended = await harness.end_of(workflow)
     assert ended["status"] == "success", ended
-    assert cast(Json, ended["result"])["c"] == {"result": "step 732 done"}
-    assert [harness.steps()[n] for n in (730, 731, 732)] == [1, 1, 1]
+    assert cast(Json, ended["result"])["c"] == {"result": f"step {n + 2} done"}
+    assert [harness.steps()[each] for each in (n, n + 1, n + 2)] == [1, 1, 1]
     twice = await decide(harness, workflow, decision="continue", approval_id=third)
     assert twice.status_code == 409, twice.text
 

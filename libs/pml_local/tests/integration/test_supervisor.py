@@ -137,6 +137,7 @@ async def test_a_killed_service_comes_back_from_the_same_fork_server(
     assert psutil.Process(await eventually(another)).ppid() == fork_server
 
 
+@pytest.mark.nightly
 async def test_it_starts_at_once_after_another_was_killed(
     supervisors: Supervisors, stack_home: Path
 ) -> None:
@@ -147,6 +148,7 @@ async def test_it_starts_at_once_after_another_was_killed(
     assert set(state.parts) == PARTS
 
 
+@pytest.mark.nightly
 async def test_it_starts_after_it_was_killed_together_with_postgres(
     supervisors: Supervisors, stack_home: Path
 ) -> None:

@@ -52,7 +52,11 @@ def complaints(folder: Path, *options: str, **files: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("--config", str(SANDBOX_OPTIONS))], ids=["Deno's own options", "sandbox"]
+    "options",
+    [
+        pytest.param((), id="Deno's own options", marks=pytest.mark.nightly),
+        pytest.param(("--config", str(SANDBOX_OPTIONS)), id="sandbox"),
+    ],
 )
 class TestDeno:
     """With Deno's own declarations, and with those of the sandbox."""

@@ -32,7 +32,9 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "after", [pytest.param(False, marks=pytest.mark.nightly), True], ids=["before", "after"]
+)
 @pytest.mark.parametrize("name", list(PROGRAMS))
 async def test_a_program_asks_for_each_call_once_wherever_its_executors_die(
     deno_pool: SandboxPool,

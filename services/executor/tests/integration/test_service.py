@@ -96,9 +96,9 @@ async def test_a_command_is_run_to_its_end(nats_url: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "number"),
     [
-        ("api:a", signal.SIGKILL),
         ("api:b", signal.SIGKILL),
-        ("api:c", signal.SIGKILL),
+        pytest.param("api:a", signal.SIGKILL, marks=pytest.mark.nightly),
+        pytest.param("api:c", signal.SIGKILL, marks=pytest.mark.nightly),
         ("api:b", signal.SIGTERM),
     ],
 )

@@ -16,7 +16,14 @@ def harness(tmp_path: Path) -> ServerHarness:
     return ServerHarness(tmp_path)
 
 
-@pytest.fixture(params=["stdio", "stdio --legacy", "http", "http --legacy"])
+@pytest.fixture(
+    params=[
+        "stdio --legacy",
+        "http",
+        pytest.param("stdio", marks=pytest.mark.nightly),
+        pytest.param("http --legacy", marks=pytest.mark.nightly),
+    ]
+)
 async def reached(
     request: pytest.FixtureRequest, harness: ServerHarness
 ) -> AsyncGenerator[ServerConfig]:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from pydantic import JsonValue
 
 from libs.pml_local.tests.support.harness import eventually
@@ -24,6 +25,15 @@ from services.gateway.tests.support.fake_stores import FakeAcceptedTools
 PROGRAM = Path(__file__).parent / "server_program.py"
 RAW_PROGRAM = Path(__file__).parent / "raw_program.py"
 QUICK = Limits(connect_timeout_s=20.0, retry_delays_s=(0.05, 0.2), stable_s=0.0)
+
+EACH_GENERATION = pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param((), id="modern"),
+        pytest.param(("--legacy",), id="legacy", marks=pytest.mark.nightly),
+    ],
+)
+"""Flags of a server of each generation of the protocol."""
 
 
 class ServerHarness:

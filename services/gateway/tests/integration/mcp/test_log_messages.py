@@ -15,7 +15,7 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.log_levels import LogLevel, log_params
 from pml_gateway.ports import Caller, CallerSide, CallOrigin, LogMessage
-from services.gateway.tests.integration.mcp.harness import ServerHarness, connected
+from services.gateway.tests.integration.mcp.harness import EACH_GENERATION, ServerHarness, connected
 from services.gateway.tests.integration.mcp.legacy_client import begin, open_get, post
 from services.gateway.tests.integration.mcp.served_endpoint import SCOPE, ServedEndpoint
 
@@ -95,7 +95,7 @@ async def test_streams_hear_of_servers_at_the_level_of_their_session(mcp: Served
             assert (await other.until(at))["method"] == "notifications/tools/list_changed"
 
 
-@pytest.mark.parametrize("flags", [(), ("--legacy",)])
+@EACH_GENERATION
 async def test_a_server_is_told_which_messages_are_wanted(
     harness: ServerHarness, flags: tuple[str, ...]
 ) -> None:

@@ -10,7 +10,7 @@ from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_gateway.adapters.mcp_client.server_pool import Limits
 from pml_gateway.domain.tool_calls.repeatable import NotSent
 from pml_local.ports import free_port
-from services.gateway.tests.integration.mcp.harness import ServerHarness, connected
+from services.gateway.tests.integration.mcp.harness import EACH_GENERATION, ServerHarness, connected
 
 pytestmark = pytest.mark.integration
 
@@ -18,7 +18,7 @@ RARELY = Limits(connect_timeout_s=20.0, retry_delays_s=(0.05, 600.0), stable_s=1
 """Without calls, an unreachable server is retried once, and then only after ten minutes."""
 
 
-@pytest.mark.parametrize("flags", [(), ("--legacy",)], ids=["modern", "legacy"])
+@EACH_GENERATION
 async def test_calls_wait_for_a_server_that_is_briefly_unreachable(
     harness: ServerHarness, flags: tuple[str, ...]
 ) -> None:

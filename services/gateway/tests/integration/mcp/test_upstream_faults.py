@@ -15,7 +15,13 @@ from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_gateway.adapters.mcp_client.server_pool import Limits, ServerPool
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig, StdioServer
 from pml_local.ports import free_port
-from services.gateway.tests.integration.mcp.harness import QUICK, Listener, ServerHarness, connected
+from services.gateway.tests.integration.mcp.harness import (
+    EACH_GENERATION,
+    QUICK,
+    Listener,
+    ServerHarness,
+    connected,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -111,7 +117,7 @@ async def test_a_server_that_is_gone_fails_fast_and_is_found_again(harness: Serv
     assert harness.lines() == ["once"]
 
 
-@pytest.mark.parametrize("flags", [(), ("--legacy",)], ids=["modern", "legacy"])
+@EACH_GENERATION
 async def test_a_call_after_a_restart_is_made_once(
     harness: ServerHarness, flags: tuple[str, ...]
 ) -> None:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.tool import ToolAnnotations
-from services.gateway.tests.integration.mcp.harness import ServerHarness, connected
+from services.gateway.tests.integration.mcp.harness import EACH_GENERATION, ServerHarness, connected
 
 pytestmark = pytest.mark.integration
 
@@ -20,7 +20,7 @@ ANSWER = (
 TWICE = "lie: listed 2 times, so none of them is used"
 
 
-@pytest.mark.parametrize("flags", [(), ("--legacy",)], ids=["modern", "legacy"])
+@EACH_GENERATION
 async def test_tools_left_out_of_a_listing_are_reported_and_stay_so(
     harness: ServerHarness, flags: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,10 +12,10 @@ from libs.pml_local.tests.support.databases import (
 from pml_common.storage.schema import open_scoped_schema
 from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
-from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import SIMILAR_HASH, analysed
 from services.registry.tests.support.curation_driver import CurationDriver
+from services.registry.tests.support.hash_embedder import HashEmbedder
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import REGISTRY, Stores, stores_on
 

@@ -30,11 +30,11 @@ from pml_common.contracts.registry import (
     SettleName,
 )
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.app import serve
 from pml_registry.settings import RegistrySettings
 from services.registry.tests.support.builders import SCOPE, TrustedHashes, analysed, listed
 from services.registry.tests.support.dependencies import calls, code
+from services.registry.tests.support.hash_embedder import HashEmbedder
 
 pytestmark = pytest.mark.integration
 

@@ -16,7 +16,6 @@ from pml_common.contracts.scope import Scope
 from pml_common.storage.schema import open_scoped_schema
 from pml_common.storage.scoped import ScopedPools
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
-from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.adapters.postgres_curation import PostgresCurationStore
 from pml_registry.domain.curation import Suggestion
 from pml_registry.domain.dependencies import NewDependency
@@ -40,6 +39,7 @@ from services.registry.tests.support.builders import (
     listed,
     tool,
 )
+from services.registry.tests.support.hash_embedder import HashEmbedder
 from services.registry.tests.support.owner import owner_session
 from services.registry.tests.support.store_driver import StoreDriver
 from services.registry.tests.support.stores import stores_on

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from libs.pml_local.tests.support.harness import eventually
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
 from pml_registry.adapters.guarded import Guard, GuardedEmbedder
-from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.domain.circuit import FIRST_WAIT_S, LONGEST_WAIT_S, OPENS_AFTER, Circuit
 from pml_registry.ports.vectors import EmbedderUnavailable, IndexUnavailable
+from services.registry.tests.support.hash_embedder import HashEmbedder
 
 
 def failing(times: int) -> Circuit:

@@ -7,11 +7,13 @@ from collections.abc import AsyncGenerator
 from typing import ClassVar
 
 import pytest
+from typing_extensions import override
 
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_registry.adapters.background_embedder import BackgroundEmbedder
-from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.adapters.minilm import MiniLmEmbedder
 from pml_registry.ports.vectors import Embedder, EmbedderUnavailable, Vector
+from services.registry.tests.support.hash_embedder import HashEmbedder
 
 TEXTS = ["Read the contents of a file", "", "🦆 \ud800 \x00", "word " * 3000]
 
@@ -105,6 +107,37 @@ async def test_a_model_is_not_loaded_before_a_text_is_embedded() -> None:
     await asyncio.gather(*(background.embed(["text"]) for _ in range(3)))
     assert loads == 1
     await background.aclose()
+
+
+class Resting(HashEmbedder):
+    """Says when it rests."""
+
+    def __init__(self) -> None:
+        self.rested = asyncio.Event()
+
+    @override
+    def rest(self) -> None:
+        self.rested.set()
+
+
+async def test_a_model_rests_after_the_last_text_and_embeds_again() -> None:
+    model = Resting()
+    background = BackgroundEmbedder("hash", lambda: model, idle_s=0.0)
+    for _ in range(2):
+        model.rested.clear()
+        assert len((await background.embed(["text"])).vectors) == 1
+        async with asyncio.timeout(PATIENCE_S):
+            await model.rested.wait()
+    await background.aclose()
+
+
+async def test_a_closed_models_rest_is_cancelled() -> None:
+    model = Resting()
+    background = BackgroundEmbedder("hash", lambda: model, idle_s=0.0)
+    await background.embed(["text"])
+    await background.aclose()
+    await asyncio.sleep(0)
+    assert not model.rested.is_set()
 
 
 async def test_an_unusable_model_is_reported_by_calls_and_by_health() -> None:

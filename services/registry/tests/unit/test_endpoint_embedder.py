@@ -9,9 +9,9 @@ import pytest
 
 from pml_registry.adapters.embedders import Embedders, Endpoint
 from pml_registry.adapters.endpoint_embedder import EndpointEmbedder
-from pml_registry.adapters.hash_embedder import HashEmbedder
 from pml_registry.ports.vectors import EmbedderUnavailable, EmbeddingModel
 from services.registry.tests.support.embeddings import Embeddings, embedded, embeddings
+from services.registry.tests.support.hash_embedder import HashEmbedder
 
 LOCAL = EmbeddingModel("hash", 384)
 

@@ -118,6 +118,12 @@ def test_threads_share_one_embedder(embedder: MiniLmEmbedder, golden: Golden) ->
             np.testing.assert_array_equal(found, expected)
 
 
+def test_after_a_rest_a_text_has_the_vector_it_had(embedder: MiniLmEmbedder) -> None:
+    before = embedder.embed(["list the tables"])
+    embedder.rest()
+    assert np.array_equal(embedder.embed(["list the tables"]), before)
+
+
 def test_no_texts_give_no_rows(embedder: MiniLmEmbedder) -> None:
     assert embedder.embed([]).shape == (0, embedder.dimension)
 

@@ -14,6 +14,7 @@ from pml_registry.ports.vectors import Embedded, Embedder, EmbedderUnavailable, 
 log = logging.getLogger(__name__)
 
 _BATCH_SIZE = 8
+_IDLE_S = 60.0
 
 
 class Model(Protocol):
@@ -26,12 +27,18 @@ class Model(Protocol):
         """Return unit vectors (n, dimension)."""
         ...
 
+    def rest(self) -> None:
+        """Free the memory that only embedding needs; the next text allocates it again."""
+        ...
+
 
 class BackgroundEmbedder(Embedder):
-    """Embeds a batch texts at a time, so that a query never waits for a whole tool catalog."""
+    """Embeds a batch of texts at a time, so that a query never waits for a whole tool catalog. The
+    model rests after `idle_s` seconds without a text."""
 
-    def __init__(self, name: str, load: Callable[[], Model]) -> None:
-        self._name, self._load = name, load
+    def __init__(self, name: str, load: Callable[[], Model], idle_s: float = _IDLE_S) -> None:
+        self._name, self._load, self._idle_s = name, load, idle_s
+        self._idle: asyncio.TimerHandle | None = None
         self._loading: asyncio.Task[Model] | None = None
         self._lock = asyncio.Lock()
 
@@ -49,6 +56,7 @@ class BackgroundEmbedder(Embedder):
             async with self._lock:
                 batch = await asyncio.to_thread(model.embed, texts[start : start + _BATCH_SIZE])
             vectors.extend(batch.tolist())
+        self._rest_later(model)
         return Embedded(self._name, vectors)
 
     async def check(self) -> str | None:
@@ -60,9 +68,16 @@ class BackgroundEmbedder(Embedder):
 
     async def aclose(self) -> None:
         """Cancel loading."""
+        if self._idle is not None:
+            self._idle.cancel()
         if self._loading is not None:
             self._loading.cancel()
             await asyncio.gather(self._loading, return_exceptions=True)
+
+    def _rest_later(self, model: Model) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = asyncio.get_running_loop().call_later(self._idle_s, model.rest)
 
     async def _model(self) -> Model:
         """Load the model, once. Raises EmbedderUnavailable."""

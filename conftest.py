@@ -22,7 +22,7 @@ settings.register_profile(
     "pml",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    max_examples=100 * int(os.environ.get("PML_EXAMPLES", "1")),
+    max_examples=50 * int(os.environ.get("PML_EXAMPLES", "1")),
 )
 settings.load_profile("pml")
 

@@ -53,7 +53,7 @@ PARTS = (
     Part("whole-stack", "older generations of MCP, every operation of REST", "cases", STACK),
     Part("single-faults", "a fault each: disk, clock, cluster, handover", "cases", "tests/faults"),
     Part("others", "all other cases marked `nightly`", "cases", OTHERS),
-    Part("properties", "ten times the examples of each property, long generated programs"),
+    Part("properties", "1,000 examples of each property, long generated programs"),
     Part("crash", "kills and suspensions of executors at every point of their runs"),
     Part("crash-learner", "kills of 100 learners under load"),
     Part("faults", "10 minutes of faults in every part under load", arguments="--minutes 10"),

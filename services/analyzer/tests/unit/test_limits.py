@@ -239,6 +239,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("unit", REPEATED.values(), ids=REPEATED)
 def test_a_whole_program_of_one_construct_is_answered_in_bounded_time(unit: str) -> None:
     """Ten seconds of processor time are ten times the slowest's; quadratic time is far above."""

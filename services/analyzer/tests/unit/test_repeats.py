@@ -31,6 +31,7 @@ REPEATED = {
     "in a callback": "args.l.map(() => C);",
     "in a callback of who knows what": "args.x(() => C);",
     "side by side, mapped": "await Promise.all(args.l.map(() => C));",
+    "side by side, in parentheses": "await Promise.all((args.l.map(() => C)));",
     "in then": "Promise.resolve().then(() => C);",
     "in a generator": "function* g() { C; } g();",
     "in a method": "const o = { m() { C; } }; o.m();",

@@ -52,6 +52,7 @@ BROKEN = {
     ),
     "JSX with children": ("const a = <p>{mcp.fs.read({})}</p>;", "1:11 JSX is not supported"),
     "JSX and more": ("const a = <p/> +;", "1:13 "),
+    "broken as JSX too": ("const a = </b>;", '1:11 Unexpected "<".'),
     "no JSX": ("const a = '</p>';\nconst = 1;", '2:7 Unexpected "=".'),
     "code points count, not units": ("const a = '\U0001f600' 1;", '1:15 Unexpected "1".'),
 }

@@ -1,5 +1,6 @@
 """`pml_curate_capabilities`: suggestions for the asking, names under the policy (AC4)."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 from uuid import uuid4
 
@@ -61,6 +62,10 @@ class Direct:
         return await self._tools.call(tool.tool_id, args, timeout_s, origin)
 
 
+async def unheard(server: str, tools: Sequence[ToolDefinition]) -> None:
+    """Take an announcement that nobody waits for."""
+
+
 async def curated(
     args: JsonObject, policy: Policy | None = None
 ) -> tuple[dict[str, Any], FakeDns, Executed]:
@@ -68,7 +73,9 @@ async def curated(
     bus, executed, present = MemoryBus(), Executed(), policy or Policy()
     dns = FakeDns(bus)
     await dns.start()
-    tools = ToolRouter([std_servers(bus)])
+    servers = std_servers(bus)
+    await servers.announce(unheard)
+    tools = ToolRouter([servers])
     agents = Agents(
         cast("Execution", executed),
         cast("DirectCalls", Direct(tools)),

@@ -9,6 +9,7 @@ from socket import socket
 from uuid import uuid4
 
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
 
 from pml_common.background import background, run_periodically
 from pml_common.bus.port import Bus
@@ -54,7 +55,9 @@ from pml_gateway.entrypoints.bus.on_execution_analyzed import on_execution_analy
 from pml_gateway.entrypoints.bus.on_run_finished import on_run_finished, on_runs_finished
 from pml_gateway.entrypoints.bus.on_workflow_accepted import on_workflows_accepted
 from pml_gateway.entrypoints.bus.on_workflow_parked import on_workflow_parked
-from pml_gateway.entrypoints.http.app import Health, Limits, rest_app
+from pml_gateway.entrypoints.http.app import Limits, api_routes, rest_app
+from pml_gateway.entrypoints.http.docs import docs_routes
+from pml_gateway.entrypoints.http.health import health_routes
 from pml_gateway.entrypoints.http.http_protocol import ReadTimeouts, protocol_with
 from pml_gateway.entrypoints.mcp.endpoint import McpEndpoint
 from pml_gateway.entrypoints.mcp.request_states import RequestStates
@@ -245,11 +248,18 @@ async def _on_end(parts: Parts, end: WorkflowFinished) -> None:
 
 def rest_api(parts: Parts, endpoint: McpEndpoint) -> FastAPI:
     """Build the REST application, with our MCP server mounted beside its routes."""
-    settings = parts.settings
+    callers = local_callers(parts.settings)
+    return app_of(parts, endpoint, api_routes(parts.use_cases, parts.bus, callers, parts.streams))
+
+
+def app_of(parts: Parts, endpoint: McpEndpoint, routes: Sequence[BaseRoute]) -> FastAPI:
+    """Build an application of routes, those of health and docs, and our MCP server."""
+    settings, configured = parts.settings, parts.use_cases.configured
+    health = health_routes(
+        parts.checks, parts.use_cases.tools, configured, parts.policies.fault, parts.readiness
+    )
     limits = Limits(settings.names, settings.gateway_max_body_bytes)
-    health = Health(parts.checks, parts.policies.fault, parts.readiness)
-    callers, mounted = _callers(settings), [endpoint.route]
-    return rest_app(parts.use_cases, parts.bus, callers, health, limits, parts.streams, mounted)
+    return rest_app([*routes, *health.routes, *docs_routes().routes, endpoint.route], limits)
 
 
 @asynccontextmanager
@@ -334,7 +344,7 @@ def mcp_endpoint(parts: Parts, servers: OfferingServers) -> McpEndpoint:
         agent=parts.use_cases.agents,
         allowed=parts.use_cases.agents,
         offers=PassThrough(servers, parts.policies.of, fits, settings.gateway_default_timeout_s),
-        callers=_callers(settings),
+        callers=local_callers(settings),
         sessions=Sessions(
             BusClientSessions(parts.bus),
             parts.bus.now,
@@ -376,5 +386,6 @@ def _capability_publisher(endpoint: McpEndpoint) -> Callable[[CapabilityChanged]
     return publish_change
 
 
-def _callers(settings: GatewaySettings) -> LocalCallers:
+def local_callers(settings: GatewaySettings) -> LocalCallers:
+    """Return who calls, and who decides, on one machine."""
     return LocalCallers(settings.scope, settings.gateway_principal, settings.approver)

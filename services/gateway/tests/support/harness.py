@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 import httpx2
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 from typing_extensions import override
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
@@ -26,7 +26,7 @@ from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.local_notifier import LocalNotifier
 from pml_gateway.adapters.stores import Stores, postgres_stores
 from pml_gateway.adapters.tool_router import ToolRouter
-from pml_gateway.app import mcp_endpoint, register_handlers, rest_api
+from pml_gateway.app import mcp_endpoint, register_handlers
 from pml_gateway.application.quarantine import Acceptance, Quarantine
 from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_service import WorkflowService
@@ -46,6 +46,7 @@ from services.gateway.tests.support.builders import AT, KEY, READ, RULES, SCOPE,
 from services.gateway.tests.support.fake_stores import FakeWorkflows
 from services.gateway.tests.support.fakes import FakeServices
 from services.gateway.tests.support.offering import StubOffers
+from services.gateway.tests.support.shared_app import shared_app
 
 Json = dict[str, Any]
 APPROVER_KEY = "the key of the approver"
@@ -216,7 +217,7 @@ async def running_world(
     await register_handlers(parts)
     if peers_there:
         await peers.start()
-    async with client_of(rest_api(parts, mcp_endpoint(parts, StubOffers()))) as http:
+    async with client_of(shared_app(parts, mcp_endpoint(parts, StubOffers()))) as http:
         try:
             yield World(parts, peers, servers, http, broker, stores.workflows)
         finally:
@@ -228,7 +229,7 @@ async def running_world(
             await bus.drain(1)
 
 
-def client_of(app: FastAPI) -> httpx2.AsyncClient:
+def client_of(app: ASGIApp) -> httpx2.AsyncClient:
     """Build a client that calls an application without a network."""
     transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
     return httpx2.AsyncClient(

@@ -1,6 +1,6 @@
 """The REST application: route → handler."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -9,7 +9,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from pml_common.bus.port import Bus, QueryClient
-from pml_common.health import Checks, Readiness
 from pml_gateway.application.agents import Agents
 from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.cancel import Cancellations
@@ -28,13 +27,11 @@ from pml_gateway.entrypoints.http.capabilities import capability_routes
 from pml_gateway.entrypoints.http.capability_views import capability_view_routes
 from pml_gateway.entrypoints.http.dependencies import dependency_routes
 from pml_gateway.entrypoints.http.dns import dns_change_routes, dns_routes
-from pml_gateway.entrypoints.http.docs import docs_routes
 from pml_gateway.entrypoints.http.elicitation import elicitation_routes
 from pml_gateway.entrypoints.http.errors import add_error_handlers
 from pml_gateway.entrypoints.http.events import EventStreams, event_routes
 from pml_gateway.entrypoints.http.graph import graph_routes
 from pml_gateway.entrypoints.http.guard import Guard
-from pml_gateway.entrypoints.http.health import health_routes
 from pml_gateway.entrypoints.http.index import index_routes
 from pml_gateway.entrypoints.http.learning import learning_routes
 from pml_gateway.entrypoints.http.measures import Measured
@@ -87,35 +84,13 @@ class Limits:
     max_body_bytes: int
 
 
-@dataclass(frozen=True)
-class Health:
-    """Inputs of the health routes: dependency checks, the fault of the policy file, readiness."""
-
-    checks: Checks
-    policy_fault: Callable[[], str | None]
-    readiness: Readiness
-
-
-def rest_app(
-    use_cases: UseCases,
-    bus: Bus,
-    callers: Approvers,
-    health: Health,
-    limits: Limits,
-    streams: EventStreams,
-    mounted: Sequence[BaseRoute] = (),
-) -> FastAPI:
-    """Build the application: all routes behind one guard. `mounted` routes are not in OpenAPI."""
+def api_routes(
+    use_cases: UseCases, bus: Bus, callers: Approvers, streams: EventStreams
+) -> list[BaseRoute]:
+    """List the routes of the interface; `rest_app` serves them."""
     caller, agents, workflows = caller_of(callers), use_cases.agents, use_cases.store
     query_client, tools = use_cases.query_client, use_cases.tools
-    app = FastAPI(
-        title="PML",
-        version=version("pml-gateway"),
-        docs_url=None,
-        redoc_url=None,
-        summary="Procedural memory for agents: programs are analyzed before they run, and stored.",
-    )
-    for router in (
+    routers = (
         execute_routes(agents, caller),
         discover_routes(agents, caller),
         workflow_routes(workflows, use_cases.workflows, caller),
@@ -139,13 +114,20 @@ def rest_app(
         server_routes(
             tools, use_cases.acceptance, use_cases.configured, caller, approver_of(callers)
         ),
-        health_routes(
-            health.checks, tools, use_cases.configured, health.policy_fault, health.readiness
-        ),
-        docs_routes(),
-    ):
-        app.router.routes.extend(router.routes)  # `include_router` builds each a second time
-    app.router.routes.extend(mounted)
+    )
+    return [route for router in routers for route in router.routes]
+
+
+def rest_app(routes: Sequence[BaseRoute], limits: Limits) -> FastAPI:
+    """Build the application: all routes behind one guard."""
+    app = FastAPI(
+        title="PML",
+        version=version("pml-gateway"),
+        docs_url=None,
+        redoc_url=None,
+        summary="Procedural memory for agents: programs are analyzed before they run, and stored.",
+    )
+    app.router.routes.extend(routes)  # `include_router` builds each a second time
     add_error_handlers(app)
     if limits.hosts.origins:
         app.add_middleware(

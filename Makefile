@@ -15,9 +15,12 @@ RUN := uv run --frozen --no-sync
 export UV_SYSTEM_CERTS ?= true
 export DENO_TLS_CA_STORE ?= system,mozilla
 # As many tests at once as there are processors; those of one file share its stack, and the long ones
-# (see testpaths) come first.
-XDIST := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
-PYTEST := $(RUN) pytest $(XDIST)
+# (see testpaths) come first. With servers, half as many more: a fifth of their time is waits.
+XDIST := --maxprocesses 6 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
+PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
+COMPUTING := -n $(PROCESSORS)
+WAITING := -n $(shell echo $$(( ($(PROCESSORS) * 3 + 1) / 2 )))
+PYTEST := $(RUN) pytest $(XDIST) $(COMPUTING)
 # Repeats failed tests once, alone.
 GATE := $(RUN) python -m tools.gate.tests -- $(XDIST)
 # Else every process compiles all that it imports.
@@ -59,7 +62,7 @@ up: setup-run ## the whole stack on this machine, until Ctrl-C
 
 .PHONY: test
 test: coverage ## what every change needs, on the embedded NATS, Postgres and Deno; campaigns: nightly
-	$(GATE) $(GATED) $(OTHERS)
+	$(GATE) $(WAITING) $(GATED) $(OTHERS)
 	$(RUN) deno test --quiet --config $(RUNTIME)/deno.json $(RUNTIME)
 
 .PHONY: nightly
@@ -282,7 +285,7 @@ examples: setup ## validate every example payload against its message
 
 .PHONY: coverage
 coverage: setup ## unit tests cover the branches of domain/ and contracts/: 100 %
-	$(GATE) -q $(GATED) --cov --cov-report= --cov-fail-under=0 $(MEASURED)
+	$(GATE) $(COMPUTING) -q $(GATED) --cov --cov-report= --cov-fail-under=0 $(MEASURED)
 	$(RUN) coverage report
 
 .PHONY: bench

@@ -16,7 +16,7 @@ from tests.binding.suite import as_it_is, suite, with_lies
 
 pytestmark = pytest.mark.e2e
 
-EVERY = 40
+EVERY = 80
 WITHIN_S = 15 * PATIENCE_S
 
 

@@ -38,7 +38,7 @@ await new Promise((later) => setTimeout(later, 400));
 return await mcp.pml_stub.echo({ greeting: "hello" });
 """
 """Lasts longer than a batch of the gateway's."""
-WORKFLOWS, WARM_UP = 20, 5
+WORKFLOWS, WARM_UP = 10, 5
 
 ONCE: tuple[MessageType[Message], ...] = (
     catalog.WORKFLOW_ACCEPTED,

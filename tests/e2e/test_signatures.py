@@ -16,7 +16,7 @@ from pml_local.ports import free_port
 from pml_local.stack import embedded_stack
 from tests.e2e.collector import Collector, collector
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly]
 
 CODE = "return { kept: true };"
 TAMPERED = "UPDATE registry.workflow_pattern SET code = $1 WHERE code = $2"

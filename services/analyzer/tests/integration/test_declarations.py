@@ -21,7 +21,7 @@ from services.analyzer.tests.support.schemas import CATALOGUE, hostile_tools, li
 
 pytestmark = pytest.mark.integration
 
-GENERATED = 300
+GENERATED = 2 * settings().max_examples
 DENO = Path(sys.executable).with_name("deno")
 SANDBOX_OPTIONS = Path(pml_checker.__file__).with_name("compiler_options") / "deno.json"
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from pml_analysis.analysis import Analysis, analyze
 from pml_analysis.lifted import Lifted, lifted
@@ -14,7 +15,7 @@ from services.analyzer.tests.support.recorder import Outcome, run
 
 pytestmark = pytest.mark.integration
 
-PROGRAMS = 150
+PROGRAMS = settings().max_examples
 SEED = 7
 HANDED_IN = ("a", "free", "s", "n", "list", "none", "o")
 """The arguments that the recorder passes to every program."""

@@ -44,16 +44,21 @@ def shared_app(parts: Parts, endpoint: McpEndpoint) -> ASGIApp:
 def _routes() -> list[BaseRoute]:
     names = [each.name for each in fields(UseCases)]
     found = {name: cast(Any, _Part(partial(_use_case, name))) for name in names}
-    bus, callers, streams = (
-        cast(Any, _Part(find))
-        for find in (
-            lambda parts: parts.bus,
-            lambda parts: local_callers(parts.settings),
-            lambda parts: parts.streams,
-        )
-    )
+    bus, callers, streams = (cast(Any, _Part(find)) for find in (_bus, _callers, _streams))
     return api_routes(UseCases(**found), bus, callers, streams)
 
 
 def _use_case(name: str, parts: Parts) -> object:
     return getattr(parts.use_cases, name)
+
+
+def _bus(parts: Parts) -> object:
+    return parts.bus
+
+
+def _callers(parts: Parts) -> object:
+    return local_callers(parts.settings)
+
+
+def _streams(parts: Parts) -> object:
+    return parts.streams

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.detection import is_hypothesis_test
+from typing_extensions import override
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from libs.pml_local.tests.support.patience import SLOWNESS
 
@@ -27,6 +31,7 @@ settings.register_profile(
 settings.load_profile("pml")
 
 ROOT = Path(__file__).parent
+OWN_STACKS = frozenset({"test_demo.py", "test_examples.py", "test_signatures.py"})
 PROMISES = (
     "tests/binding",
     "tests/crashes",
@@ -46,11 +51,30 @@ to what was shown, durability. The gate gives them no second try (tools/gate/tes
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of promises."""
+    """Mark the tests of promises. Properties count for no coverage: what they reach is chance, and
+    tracing doubles their time."""
     folders = [ROOT / each for each in PROMISES]
     for item in items:
         if any(item.path.is_relative_to(folder) for folder in folders):
             item.add_marker("promise")
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("no_cover")
+
+
+class OneStack(LoadFileScheduling):
+    """Gives a process one file at a time, but all files that share the stack of tests/e2e: its
+    start takes longer than most of them."""
+
+    @override
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        own = file.removeprefix("tests/e2e/") in OWN_STACKS
+        return "tests/e2e" if file.startswith("tests/e2e/") and not own else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneStack:
+    """Distribute the tests over the processes."""
+    return OneStack(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -22,6 +22,10 @@ def test_intervals_that_begin_together_are_parallel() -> None:
     assert not overlap((4, 9), (0, 4))
 
 
+def test_those_that_begin_together_both_follow() -> None:
+    assert set(consecutive([(0, 1), (2, 3), (2, 9)])) == {(0, 1), (0, 2)}
+
+
 @given(INTERVALS)
 def test_pairs_are_the_orderings_with_nothing_between(intervals: list[Interval]) -> None:
     places = range(len(intervals))

@@ -141,3 +141,8 @@ def test_an_error_says_what_is_wrong(text: str, said: str) -> None:
 
 def test_printing_a_name_needs_no_prefix() -> None:
     assert str(Reference(parse_display_name("fs:read"))) == "fs:read"
+
+
+@pytest.mark.parametrize("text", ["cap:acme.webapp:fs:read_json", "unnamed_5d1c"])
+def test_other_names_are_printed_as_they_are_written(text: str) -> None:
+    assert str(parse_reference(text)) == text

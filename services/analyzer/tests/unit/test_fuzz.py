@@ -2,14 +2,10 @@
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 
 from services.analyzer.tests.support.fuzzing import check
 from services.analyzer.tests.support.mutations import snippets, texts
-
-# Other tests cover the same lines; tracing doubles the time of these.
-pytestmark = pytest.mark.no_cover
 
 PROGRAMS = snippets(Path(__file__).parent.parent)
 

@@ -3,7 +3,6 @@
 import re
 import string
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter import Node as RawNode
@@ -16,9 +15,6 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import StaticStructure
 from services.analyzer.tests.generated import NAMES, PROGRAMS, render
 from services.analyzer.tests.support.programs import TOOLS, analysed
-
-# Other tests cover the same lines; tracing doubles the time of these.
-pytestmark = pytest.mark.no_cover
 
 _CHARACTERS = ["\n", "\0", "\ud800", "\u2028", "\U0001f600"]
 _WORDS = r"""const let var mcp . fs read stat ( ) { } [ ] ; , => ? : = + && || ?? ?. ... ` ${ ' " /

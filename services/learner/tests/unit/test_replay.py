@@ -82,6 +82,16 @@ def test_the_same_seed_samples_the_same() -> None:
     assert one == other
 
 
+def test_the_oldest_trace_makes_room_and_a_known_one_has_its_new_priority() -> None:
+    buffer = ReplayBuffer[str](2, ReplayRule(alpha=1.0))
+    for key, priority in (("old", 1.0), ("kept", 1.0), ("new", 0.75), ("kept", 0.25)):
+        buffer.put(key, priority)
+        buffer.check_valid()
+    assert len(buffer) == 2
+    chances = {each.key: each.probability for each in buffer.sample(100, dice())}
+    assert chances == {"new": 0.75, "kept": 0.25}
+
+
 @given(st.lists(st.tuples(st.integers(0, 30), st.floats(0, 1)), max_size=60), st.integers(1, 20))
 def test_whatever_is_put_the_buffer_stays_valid(
     puts: list[tuple[int, float]], capacity: int

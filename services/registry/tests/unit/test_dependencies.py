@@ -64,6 +64,11 @@ def test_no_cycle_is_nothing_to_warn_of() -> None:
     assert admit_dependency(_new(), _needs((A, B), (C, B))) == ()
 
 
+def test_the_shortest_of_cycles_is_found() -> None:
+    needs = _needs((B, C), (C, B), (C, D), (D, A), (C, A))
+    assert cycle_closed(A, B, needs) == [A, B, C, A]
+
+
 @given(st.lists(st.tuples(st.sampled_from([A, B, C, D]), st.sampled_from([A, B, C, D]))))
 def test_a_cycle_is_found_exactly_where_a_path_leads_back(pairs: list[tuple[UUID, UUID]]) -> None:
     graph = nx.DiGraph(pairs)

@@ -89,7 +89,9 @@ def test_another_takes_the_place_of_an_edge_that_is_lost() -> None:
     path = frozenset({"path"})
     tools = _catalog((frozenset(), path), *[(path, frozenset[str]())] * (MOST_CONSUMERS + 5))
     change = provides_change(tools, [tool.tool_id for tool in tools], {})
+    assert change.visible
     stored = _after({}, change)
+    assert not provides_change(tools, [], stored).visible
     assert len(stored) == MOST_CONSUMERS
     gone = {consumer for _, consumer in list(stored)[:3]}
     rest = [tool for tool in tools if tool.tool_id not in gone]

@@ -143,6 +143,15 @@ def test_who_has_a_name_is_said() -> None:
     assert holder_text("fs:read", None, None) is None
 
 
+def test_a_cursor_is_read_as_it_is_written_and_no_other_text_is_one() -> None:
+    after = After(-3, "fs:read", uuid4())
+    assert decode_after(encode_after(after)) == after
+    assert decode_sequence(encode_sequence(7)) == 7
+    for decode, other in ((decode_after, encode_sequence(7)), (decode_sequence, "?")):
+        with pytest.raises(BadCursor):
+            decode(other)
+
+
 @given(
     st.integers(-(2**62), 2**62),
     st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=80),

@@ -32,7 +32,9 @@ async def _restarted(harness: StackHarness, part: str, old: int) -> None:
     await eventually(lambda: part in harness.stack.parts and harness.stack.pid_of(part) != old)
 
 
-@pytest.mark.parametrize("held", [0, 1, 2])
+@pytest.mark.parametrize(
+    "held", [pytest.param(n, marks=[] if n == 1 else pytest.mark.nightly) for n in range(3)]
+)
 async def test_a_run_outlives_its_executor_and_repeats_no_call(
     harness: StackHarness, held: int
 ) -> None:

@@ -75,7 +75,7 @@ async def test_ac01_ac06_a_name_resolves_once_its_caller_was_answered(
             await named(n)
 
     async with asyncio.TaskGroup() as tasks:
-        for n in range(16):
+        for n in range(8):
             tasks.create_task(in_turn(n))
 
 

@@ -25,11 +25,10 @@ PYTEST := $(RUN) pytest $(XDIST) $(COMPUTING)
 GATE := $(RUN) python -m tools.gate.tests -- $(XDIST)
 # Else every process compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
-# Unit tests of what coverage is measured of (see conftest.py), and all others. Each run is given its
-# folders, so that no process collects what it will not run.
+# Unit tests of what coverage is measured of, and all others, which it would only slow down. Each run
+# is given its folders, so that no process collects what it will not run.
 MEASURED := $(wildcard services/*/tests/unit) libs/pml_common/tests/unit
 OTHERS := tests $(filter-out $(MEASURED) %/support %.py,$(wildcard services/*/tests/* libs/*/tests/*))
-COVERED := --cov --cov-report= --cov-fail-under=0
 GATED := -m 'not nightly and not containers'
 RUNTIME := services/executor/src/pml_executor/runtime
 COMPILER := services/analyzer/src/pml_analyzer/compiler
@@ -62,9 +61,8 @@ up: setup-run ## the whole stack on this machine, until Ctrl-C
 	$(RUN) pml up
 
 .PHONY: test
-test: setup ## what every change needs, on the embedded NATS, Postgres and Deno; campaigns: nightly
-	$(GATE) $(WAITING) $(GATED) $(COVERED) $(OTHERS) $(MEASURED)
-	$(RUN) coverage report
+test: coverage ## what every change needs, on the embedded NATS, Postgres and Deno; campaigns: nightly
+	$(GATE) $(WAITING) $(GATED) $(OTHERS)
 	$(RUN) deno test --quiet --config $(RUNTIME)/deno.json $(RUNTIME)
 
 .PHONY: nightly
@@ -287,7 +285,7 @@ examples: setup ## validate every example payload against its message
 
 .PHONY: coverage
 coverage: setup ## unit tests cover the branches of domain/ and contracts/: 100 %
-	$(GATE) $(COMPUTING) -q $(GATED) $(COVERED) $(MEASURED)
+	$(GATE) $(COMPUTING) -q $(GATED) --cov --cov-report= --cov-fail-under=0 $(MEASURED)
 	$(RUN) coverage report
 
 .PHONY: bench

@@ -32,15 +32,6 @@ settings.load_profile("pml")
 
 ROOT = Path(__file__).parent
 OWN_STACKS = frozenset({"test_demo.py", "test_examples.py", "test_signatures.py"})
-MEASURED = (
-    "libs/pml_common/tests/unit",
-    "services/analyzer/tests/unit",
-    "services/executor/tests/unit",
-    "services/gateway/tests/unit",
-    "services/learner/tests/unit",
-    "services/registry/tests/unit",
-)
-"""Unit tests whose coverage is measured, as the Makefile lists them."""
 PROMISES = (
     "tests/binding",
     "tests/crashes",
@@ -60,14 +51,13 @@ to what was shown, durability. The gate gives them no second try (tools/gate/tes
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of promises, and those that coverage is not measured of, which tracing would
-    slow down: all but unit tests, and properties, as what they reach is chance."""
-    promises, measured = ([ROOT / each for each in names] for names in (PROMISES, MEASURED))
+    """Mark the tests of promises. Properties count for no coverage: what they reach is chance, and
+    tracing doubles their time."""
+    folders = [ROOT / each for each in PROMISES]
     for item in items:
-        if any(item.path.is_relative_to(folder) for folder in promises):
+        if any(item.path.is_relative_to(folder) for folder in folders):
             item.add_marker("promise")
-        counts = any(item.path.is_relative_to(folder) for folder in measured)
-        if not counts or is_hypothesis_test(getattr(item, "obj", None)):
+        if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("no_cover")
 
 

@@ -32,6 +32,7 @@ settings.load_profile("pml")
 
 ROOT = Path(__file__).parent
 OWN_STACKS = frozenset({"test_demo.py", "test_examples.py", "test_signatures.py"})
+"""Files of tests/e2e that start stacks of their own."""
 PROMISES = (
     "tests/binding",
     "tests/crashes",
@@ -72,9 +73,9 @@ class OneStack(LoadFileScheduling):
         return "tests/e2e" if file.startswith("tests/e2e/") and not own else file
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneStack:
-    """Distribute the tests over the processes."""
-    return OneStack(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneStack | None:
+    """Distribute tests by file (`--dist loadfile`) with the shared stack in mind."""
+    return OneStack(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

@@ -1,6 +1,7 @@
 import json
 import math
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +117,18 @@ def test_threads_share_one_embedder(embedder: MiniLmEmbedder, golden: Golden) ->
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(embedder.embed, [golden.texts] * 4):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_a_rest_frees_the_layers(embedder: MiniLmEmbedder) -> None:
+    embedder.rest()
+    tracemalloc.start()
+    try:
+        embedder.embed(["list the tables"])
+        laid_out = tracemalloc.get_traced_memory()[0]
+        embedder.rest()
+        assert laid_out - tracemalloc.get_traced_memory()[0] > 35 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_after_a_rest_a_text_has_the_vector_it_had(embedder: MiniLmEmbedder) -> None:

@@ -27,7 +27,7 @@ _MAX_CHARACTERS = 10_000
 
 class MiniLmEmbedder:
     """Thread-safe; a call uses one core, so run it in a thread: `asyncio.to_thread`. The layers,
-    42 MiB, are laid out by the first text and the first after a rest."""
+    41 MiB, are laid out by the first text and the first after a rest."""
 
     model_name: ClassVar[str] = "all-MiniLM-L6-v2"
     dimension: ClassVar[int] = WIDTH

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.gate import campaigns
-from tools.gate.campaigns import PARTS, RULES, needed
+from tools.gate import campaigns, nightly
+from tools.gate.campaigns import PARTS, RULES, Part, needed
 from tools.gate.nightly import Result, open_parts, parsed, rendered, tree_hash
 
 ROOT = Path(__file__).parents[2]
@@ -73,3 +73,14 @@ def test_a_tree_is_the_same_with_another_proof() -> None:
     listing = "100644 blob a\tMakefile\n100644 blob {}\tdocs/proof/faults.md\n"
     assert tree_hash(listing.format("b")) == tree_hash(listing.format("c"))
     assert tree_hash(listing.format("b")) != tree_hash(listing.replace("blob a", "blob d"))
+
+
+def test_a_part_does_not_get_the_arguments_of_the_make_that_runs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Makefile").write_text("part:\n\t@test -z '$(ARGS)'\n")
+    monkeypatch.setattr(nightly, "ROOT", tmp_path)
+    monkeypatch.setattr(nightly, "LOGS", tmp_path / "logs")
+    monkeypatch.setenv("ARGS", "--only part")
+    monkeypatch.setenv("MAKEFLAGS", " -- ARGS=--only\\ part")
+    assert nightly.run(Part("part", "nothing"), "tree").result == "passed"

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/proof/nightly.md"
 LOGS = ROOT / ".cache/nightly"
 PROOF = "docs/proof/"
+_OF_MAKE = frozenset({"ARGS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"})
 HEAD = """\
 # Campaigns
 Written by `make nightly`: the last result of each part, with the hash of the tree that it ran on
@@ -104,9 +105,13 @@ def run(part: Part, tree: str) -> Result:
     """Run one part; its output goes to its log."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / f"{part.name}.log"
+    # Else the ARGS of `make nightly` are those of every make below it.
+    own = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
     began = time.monotonic()
     with log.open("wb") as out:
-        status = subprocess.run(part.command, cwd=ROOT, stdout=out, stderr=out, check=False)
+        status = subprocess.run(
+            part.command, cwd=ROOT, env=own, stdout=out, stderr=out, check=False
+        )
     result = "passed" if status.returncode == 0 else "failed"
     day = datetime.now(UTC).date().isoformat()
     seconds = round(time.monotonic() - began)

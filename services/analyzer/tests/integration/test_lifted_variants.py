@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from pydantic import JsonValue
 
 from pml_analysis.analysis import Analysis, analyze
@@ -19,7 +18,7 @@ from services.analyzer.tests.support.recorder import Outcome, run
 
 pytestmark = pytest.mark.integration
 
-PROGRAMS = settings().max_examples
+PROGRAMS = 60
 SEED = 11
 HANDED_IN = ("a", "free", "s", "n", "list", "none", "o")
 """The arguments that the recorder passes to every program."""

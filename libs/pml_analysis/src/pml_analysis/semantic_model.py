@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from pml_analysis.arguments.arguments import ArgumentReader
 from pml_analysis.arguments.data_flow import DataFlow
@@ -57,8 +58,8 @@ def build_model(tree: Tree, limits: Limits) -> SemanticModel:
     calls = find_calls(tree, origins)
     add_escapes(calls, origins)
     units = find_units(tree, scopes)
-    marks = find_marks(tree, origins, calls, units)
-    expansion = expand(marks, limit=limits.nodes)
+    expansion = expand(find_marks(tree, origins, calls, units), limit=limits.nodes)
+    marks = sorted(chain.from_iterable(expansion.marks.values()), key=lambda mark: mark.node.index)
     free = free_parameters(origins)
     return SemanticModel(tree, scopes, origins, calls, units, marks, expansion, free)
 

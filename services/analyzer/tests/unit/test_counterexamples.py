@@ -36,6 +36,11 @@ CASES = {
         " await f(2);",
         "l1>>l1 l1>>d1 n1>d1 d1>d1:ok d1>d1:error d1>n1:ok d1>n1:error",
     ),
+    "a function that only enters itself, inside another": (
+        "await mcp.fs.stat({}); await Promise.allSettled([(async () => { async function f() {"
+        " await f(); await mcp.fs.read({}); } })()]); mcp.fs.list({});",
+        "n1>f1 f1>l1 l1>>l1 n2>n2 f1>j1 n2>j1 j1>n3",
+    ),
     "what follows a throw in a function that only computes": (
         "[1].map((x) => { if (x > 0) { throw 1; } return x; }); mcp.fs.stat({}); mcp.fs.list({});",
         "n1>n2",

@@ -1,19 +1,26 @@
 """The test server, over every transport; PML's own endpoint."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from pathlib import Path
 
 import pytest
 
 from pml_gateway.domain.servers.server_config import ServerConfig
-from services.gateway.tests.integration.mcp.harness import ServerHarness
+from services.gateway.tests.integration.mcp.harness import ServerHarness, warm_server
 from services.gateway.tests.integration.mcp.served_endpoint import ServedEndpoint, served
 
 
+@pytest.fixture(scope="session")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Generator[Sequence[str]]:
+    """Command that starts the test server."""
+    with warm_server(tmp_path_factory.mktemp("servers")) as command:
+        yield command
+
+
 @pytest.fixture
-def harness(tmp_path: Path) -> ServerHarness:
+def harness(tmp_path: Path, command: Sequence[str]) -> ServerHarness:
     """Starter of upstream servers."""
-    return ServerHarness(tmp_path)
+    return ServerHarness(tmp_path, command)
 
 
 @pytest.fixture(

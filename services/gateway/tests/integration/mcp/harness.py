@@ -3,9 +3,10 @@
 import asyncio
 import json
 import socket
+import subprocess
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from services.gateway.tests.support.builders import AT, SCOPE
 from services.gateway.tests.support.fake_stores import FakeAcceptedTools
 
 PROGRAM = Path(__file__).parent / "server_program.py"
+COLD = (sys.executable, str(PROGRAM))
+WARM_START = Path(__file__).parent / "warm_start.py"
 RAW_PROGRAM = Path(__file__).parent / "raw_program.py"
 QUICK = Limits(connect_timeout_s=20.0, retry_delays_s=(0.05, 0.2), stable_s=0.0)
 
@@ -36,12 +39,26 @@ EACH_GENERATION = pytest.mark.parametrize(
 """Flags of a server of each generation of the protocol."""
 
 
-class ServerHarness:
-    """Starts the servers of one test; they share a log of their calls."""
+@contextmanager
+def warm_server(folder: Path) -> Generator[Sequence[str]]:
+    """Import the test server once; yield the command that starts it as a fork."""
+    at = folder / "warm"
+    argv = [sys.executable, "-m", "services.gateway.tests.integration.mcp.warm_server", str(at)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        yield sys.executable, "-I", "-S", str(WARM_START), str(at)
+        process.stdin.close()
 
-    def __init__(self, folder: Path) -> None:
+
+class ServerHarness:
+    """Starts the servers of one test, by a command; they share a log of their calls."""
+
+    def __init__(self, folder: Path, command: Sequence[str] = COLD) -> None:
         self.log = folder / "calls.log"
         self.log.touch()
+        self._command, *self._arguments = command
 
     def lines(self) -> list[str]:
         """Return the lines that the servers have logged."""
@@ -53,8 +70,8 @@ class ServerHarness:
 
     def stdio(self, *flags: str, env: Mapping[str, str] | None = None) -> StdioServer:
         """Configure a server that runs as a child process."""
-        args = (str(PROGRAM), "--log", str(self.log), *flags)
-        return StdioServer(command=sys.executable, args=args, env=dict(env or {}), trust="hints")
+        args = (*self._arguments, "--log", str(self.log), *flags)
+        return StdioServer(command=self._command, args=args, env=dict(env or {}), trust="hints")
 
     def raw(
         self,
@@ -70,19 +87,24 @@ class ServerHarness:
     @asynccontextmanager
     async def http(
         self, *flags: str, port: int | None = None
-    ) -> AsyncGenerator[tuple[HttpServer, asyncio.subprocess.Process]]:
-        """Run an HTTP server until the context exits; yield it and its process."""
+    ) -> AsyncGenerator[tuple[HttpServer, Callable[[], Awaitable[None]]]]:
+        """Run an HTTP server until the context exits; yield it and what kills it before."""
         port = port or free_port()
-        args = (str(PROGRAM), "--log", str(self.log), "--port", str(port), *flags)
-        process = await asyncio.create_subprocess_exec(sys.executable, *args)
-        try:
-            await eventually(lambda: _listens(port))
-            path = "sse" if "--sse" in flags else "mcp"
-            yield HttpServer(url=f"http://127.0.0.1:{port}/{path}", trust="hints"), process
-        finally:
+        args = (*self._arguments, "--log", str(self.log), "--port", str(port), *flags)
+        process = await asyncio.create_subprocess_exec(self._command, *args)
+
+        async def kill() -> None:
             if process.returncode is None:
                 process.kill()
             await process.wait()
+            await eventually(lambda: not _listens(port))  # a fork outlives it for a moment
+
+        try:
+            await eventually(lambda: _listens(port))
+            path = "sse" if "--sse" in flags else "mcp"
+            yield HttpServer(url=f"http://127.0.0.1:{port}/{path}", trust="hints"), kill
+        finally:
+            await kill()
 
 
 @dataclass

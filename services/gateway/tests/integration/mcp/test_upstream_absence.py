@@ -24,12 +24,11 @@ async def test_calls_wait_for_a_server_that_is_briefly_unreachable(
 ) -> None:
     port = free_port()
     async with (
-        harness.http(*flags, port=port) as (server, process),
+        harness.http(*flags, port=port) as (server, kill),
         connected({"web": server}, limits=RARELY) as pool,
     ):
         assert (await pool.call("web:count", {"key": "before"}, PATIENCE_S)).status == "ok"
-        process.kill()
-        await process.wait()
+        await kill()
         pending = [
             asyncio.create_task(pool.call("web:count", {"key": f"{number}"}, PATIENCE_S))
             for number in range(40)
@@ -47,11 +46,10 @@ async def test_a_call_retries_at_once_a_server_that_was_unreachable_for_long(
     port = free_port()
     limits = replace(RARELY, absence_s=0.0, attempt_s=30.0, wanted_delay_s=0.05)
     async with (
-        harness.http(port=port) as (server, process),
+        harness.http(port=port) as (server, kill),
         connected({"web": server}, limits=limits) as pool,
     ):
-        process.kill()
-        await process.wait()
+        await kill()
         gone = await pool.call("web:count", {"key": "gone"}, PATIENCE_S)
         assert isinstance(gone, NotSent)
         assert "Nothing was called" in str(gone.message)

@@ -101,11 +101,10 @@ async def test_a_server_that_is_gone_fails_fast_and_is_found_again(harness: Serv
     port = free_port()
     limits = replace(QUICK, absence_s=0.0)
     async with (
-        harness.http(port=port) as (server, process),
+        harness.http(port=port) as (server, kill),
         connected({"web": server, "box": harness.stdio()}, limits=limits) as pool,
     ):
-        process.kill()
-        await process.wait()
+        await kill()
         gone = await pool.call("web:count", {"key": "once"}, PATIENCE_S)
         assert gone.status == "tool_error"
         assert "MCP server 'web' is not connected: cannot connect to" in str(gone.message)
@@ -123,11 +122,10 @@ async def test_a_call_after_a_restart_is_made_once(
 ) -> None:
     port = free_port()
     async with (
-        harness.http(*flags, port=port) as (server, process),
+        harness.http(*flags, port=port) as (server, kill),
         connected({"web": server}) as pool,
     ):
-        process.kill()
-        await process.wait()
+        await kill()
         async with harness.http(*flags, port=port):
             outcome = await pool.call("web:count", {"key": "once"}, PATIENCE_S)
     assert outcome.status == "ok"

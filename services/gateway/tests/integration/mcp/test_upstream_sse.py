@@ -13,7 +13,7 @@ pytestmark = pytest.mark.integration
 async def test_a_server_with_sse_is_called_by_name_or_when_it_refuses_streamable_http(
     harness: ServerHarness, kind: str
 ) -> None:
-    async with harness.http("--sse", "--legacy") as (server, process):
+    async with harness.http("--sse", "--legacy") as (server, kill):
         configured = server.model_copy(update={"type": kind})
         async with connected({"box": configured}) as pool:
             status = pool.status()["box"]
@@ -22,7 +22,7 @@ async def test_a_server_with_sse_is_called_by_name_or_when_it_refuses_streamable
             assert (result.status, result.result) == ("ok", {"text": "a"})
             assert (await pool.call("box:grow", {"name": "more"}, PATIENCE_S)).status == "ok"
             await eventually(lambda: "more" in [t.name for t in pool.list_tools()["box"]])
-            process.kill()
+            await kill()
             await eventually(lambda: pool.status()["box"].state != "ready")
             gone = await pool.call("box:count", {"key": "k"}, 1.0)
             assert gone.status in ("timeout", "tool_error")

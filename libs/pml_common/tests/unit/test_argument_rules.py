@@ -24,13 +24,38 @@ NOT_ETC = PolicyRule(
         ("/work", "allow"),
         ("/work/a/b.txt", "allow"),
         ("/work/../etc/passwd", "ask"),
+        ("//work/a", "allow"),
+        ("/work/a%20b\\c", "allow"),
         ("/workshop/a", "ask"),
+        ("/work/..\\etc", "ask"),
+        ("/work/%2e%2e/etc", "ask"),
+        ("/work/%2e.%5cetc", "ask"),
+        ("/work/../etc\0/../../work", "ask"),
         ("work/a", "ask"),
         (7, "ask"),
     ],
 )
 def test_a_rule_allows_paths_under_a_folder_alone(path: JsonValue, verdict: Verdict) -> None:
     policy = Policy(rules=(UNDER,))
+    assert policy.verdict_on(WRITE, {"path": path}, is_all=True)[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("path", "verdict"),
+    [
+        ("/etc/passwd", "deny"),
+        ("//etc/passwd", "deny"),
+        ("/work/..\\etc", "deny"),
+        ("/%65tc", "deny"),
+        ("/work/%2e%2e/etc", "deny"),
+        ("/home\\etc", "allow"),
+        ("/home/etc", "allow"),
+    ],
+)
+def test_a_rule_denies_what_any_server_may_read_as_under_its_folder(
+    path: str, verdict: Verdict
+) -> None:
+    policy = Policy(rules=(NOT_ETC,), otherwise="allow")
     assert policy.verdict_on(WRITE, {"path": path}, is_all=True)[0] == verdict
 
 

@@ -391,6 +391,8 @@ def test_a_standing_rule_allows_calls_by_their_arguments() -> None:
     assert approved.mismatch({"path": "/work/a"}, "dyn:t:write") is None
     assert approved.mismatch({"path": "/work/.git/config"}, "dyn:t:write") is not None
     assert approved.mismatch({"path": "/else"}, "dyn:t:write") is not None
+    assert approved.mismatch({"path": "/work/a\\..\\.git"}, "dyn:t:write") is not None
+    assert approved.mismatch({"path": "/work/..\\else"}, "dyn:t:write") is not None
 
 
 def test_a_capabilitys_parameters_are_the_arguments_of_its_call() -> None:

@@ -101,9 +101,11 @@ class Binding:
 
 
 def _allowed(standing: Sequence[PolicyRule], tool: str, args: JsonObject) -> bool:
-    """Return whether the first rule that matches this call allows it."""
+    """Return whether the first rule that matches this call allows it; none before it may do so that
+    does not."""
     for rule in standing:
-        if rule.matches(tool, args, is_all=True):
+        fits = rule.matches(tool, args, is_all=True)
+        if fits or (fits is None and rule.verdict != "allow"):
             return rule.verdict == "allow"
     return False
 

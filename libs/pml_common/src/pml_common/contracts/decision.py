@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from posixpath import normpath
 from typing import Annotated, Final, Literal
+from urllib.parse import unquote
 
 from pydantic import Field, JsonValue, StringConstraints
 
@@ -23,25 +24,40 @@ def _strictest(possible: Sequence[tuple[Verdict, str]]) -> tuple[Verdict, str]:
     return max(possible, key=lambda one: STRICTNESS[one[0]])
 
 
-def _is_under(path: str, folder: str) -> bool:
-    """Return whether an absolute path is inside a folder, or the folder itself."""
-    whole, top = normpath(path), normpath(folder)
+def _is_under(path: str, folder: str) -> bool | None:
+    """Return whether an absolute path is inside a folder, or the folder itself; None where that
+    depends on how the server reads it."""
+    found = {_is_read_under(one, folder) for one in _readings(path)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _readings(path: str) -> Sequence[str]:
+    """Return the paths that servers may read in a text: a backslash may separate, an encoded
+    character stand for itself, and a zero character end it."""
+    decoded = (path, unquote(path))
+    ended = [one for text in decoded for one in (text, text.partition("\0")[0])]
+    return [one for text in ended for one in (text, text.replace("\\", "/"))]
+
+
+def _is_read_under(path: str, folder: str) -> bool:
+    whole, top = (f"/{normpath(one).lstrip('/')}" for one in (path, folder))  # // is kept by it
     return path.startswith("/") and (whole == top or whole.startswith(top.rstrip("/") + "/"))
 
 
 class ArgumentRule(Contract):
     """The condition on argument `name` for a rule to match, one of: `under` a folder, by path only
-    (`..` is resolved, links are not); `equals` a value; `like` a shell-style glob over text."""
+    (`..` is resolved, links are not; a path that servers may read as inside or outside, as
+    `/a/..\\b`, is neither); `equals` a value; `like` a shell-style glob over text."""
 
     name: str
     under: str | None = None
     equals: str | int | float | bool | None = None
     like: str | None = None
 
-    def matches(self, value: JsonValue) -> bool:
-        """Return whether an argument meets the condition."""
+    def matches(self, value: JsonValue) -> bool | None:
+        """Return whether an argument meets the condition; None where that depends on its server."""
         if self.under is not None:
-            return isinstance(value, str) and _is_under(value, self.under)
+            return _is_under(value, self.under) if isinstance(value, str) else False
         if self.like is not None:
             return isinstance(value, str) and fnmatchcase(value, self.like)
         return same_json(value, self.equals)
@@ -63,13 +79,15 @@ class PolicyRule(Contract):
 
     def matches(self, tool_id: str, known: JsonObject, *, is_all: bool) -> bool | None:
         """Return whether the rule matches a call with these arguments; None if that depends on
-        arguments missing in `known`."""
+        arguments missing in `known`, or on how its server reads them."""
         if not self.speaks_of(tool_id):
             return False
         told = [
             None
             if rule.name not in known and not is_all
-            else rule.name in known and rule.matches(known[rule.name])
+            else rule.matches(known[rule.name])
+            if rule.name in known
+            else False
             for rule in self.arguments
         ]
         return False if False in told else None if None in told else True

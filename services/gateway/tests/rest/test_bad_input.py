@@ -44,6 +44,7 @@ def error_of(answer: httpx2.Response) -> Json:
         ('{"code": "\\ud800"}', "line 1 column"),
         ('{"code": "\xff', "line 1 column"),
         ("[" * 5000, "line 1 column"),
+        ('{"code": "1", "args": {"a": {"b": 1, "c": 2, "b": 3}}}', "has the key 'b' twice"),
     ],
 )
 async def test_malformed_json_is_refused_with_its_place(

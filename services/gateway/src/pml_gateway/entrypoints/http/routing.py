@@ -1,5 +1,7 @@
 """Parts shared by all routes: callers, error responses, strict JSON bodies."""
 
+import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -73,16 +75,26 @@ APPROVERS_KEY = HTTPBearer(
 
 
 class StrictRequest(Request):
-    """A request whose JSON must not contain NaN, lone surrogates or excessive nesting."""
+    """A request whose JSON must not contain NaN, lone surrogates, excessive nesting, or a key twice
+    in an object: readers differ in which of them counts."""
 
     @override
     async def json(self) -> Any:
         """Parse the body. Raises HTTPException 422 with line and column."""
+        body = await self.body()
         try:
-            return from_json(await self.body(), allow_inf_nan=False)
+            found = from_json(body, allow_inf_nan=False)
+            json.loads(body, object_pairs_hook=_refuse_doubled)
         except ValueError as error:
             message = f"body: not JSON: {error}"
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, message) from error
+        return found
+
+
+def _refuse_doubled(pairs: list[tuple[str, object]]) -> None:
+    count = Counter(key for key, _ in pairs)
+    if len(count) < len(pairs):
+        raise ValueError(f"an object has the key {count.most_common(1)[0][0]!r} twice")
 
 
 class StrictRoute(APIRoute):

@@ -28,7 +28,9 @@ from services.analyzer.tests.unit.test_on_execution_requested import SCOPE, requ
 
 
 async def _analyzer(world: BusHarness) -> AbstractAsyncContextManager[Checks]:
-    settings = AnalyzerSettings(analyzer_catalog_max_age_s=3600)
+    settings = AnalyzerSettings(
+        analyzer_catalog_max_age_s=3600, analyzer_spares=0, analyzer_type_check="off"
+    )
     return serve(settings, await world.connect("analyzer"))
 
 

@@ -43,8 +43,8 @@ def _learned(text: str) -> list[list[str]]:
     return rows
 
 
-async def test_the_demo_passes(stack_home: Path) -> None:
-    first = await _demo(stack_home)
+async def test_the_demo_passes(new_home: Path) -> None:
+    first = await _demo(new_home)
     for fact in (
         "nothing has run: visit-1/ does not exist",
         "visit-1/monday.md was written",
@@ -63,14 +63,14 @@ async def test_the_demo_passes(stack_home: Path) -> None:
     assert learned["n1 → n2 → d1 → n3"][1] == "3"
     assert "dominant" in learned["n1 → n2 → d1 → n3"]
     assert learned["n1 → n2 → d1 → n4 → n5"][1] == "2"
-    note = stack_home / "workspace" / "visit-1" / "monday.md"
+    note = new_home / "workspace" / "visit-1" / "monday.md"
     assert "Water the plants." in note.read_text()
 
 
 @pytest.mark.nightly
-async def test_the_demo_passes_again_on_its_folder(stack_home: Path) -> None:
-    await _demo(stack_home)
-    second = await _demo(stack_home)
+async def test_the_demo_passes_again_on_its_folder(new_home: Path) -> None:
+    await _demo(new_home)
+    second = await _demo(new_home)
     assert "✓ visit-2/monday.md was written" in second
     learned = {row[0]: row for row in _learned(second)}
     assert learned["n1 → n2 → d1 → n3"][1] == "6"

@@ -34,12 +34,12 @@ async def _run(*words: str | Path, cwd: Path) -> str:
 
 
 async def test_the_first_program_needs_no_approval_and_is_learned(
-    stack_home: Path, tmp_path: Path
+    new_home: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "README.md").write_text("# A folder to try\n")
     await _run("git", "init", "--quiet", cwd=tmp_path)
     options = StackOptions(
-        home=stack_home,
+        home=new_home,
         mcp_servers=EXAMPLES / "mcp.json",
         env={"FOLDER": str(tmp_path), "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"},
     )

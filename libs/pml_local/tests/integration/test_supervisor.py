@@ -172,10 +172,10 @@ async def test_a_second_one_on_the_same_folder_is_refused_and_harms_nothing(
 
 
 async def test_a_signal_during_the_start_ends_it_too(
-    supervisors: Supervisors, stack_home: Path
+    supervisors: Supervisors, new_home: Path
 ) -> None:
-    process = await supervisors.start(stack_home)
-    await eventually(lambda: (stack_home / "logs" / "postgres.log").exists())
+    process = await supervisors.start(new_home)
+    await eventually(lambda: (new_home / "logs" / "postgres.log").exists())
     supervisors.family = descendants_of(process.pid)
     process.terminate()
     assert await _ended(process) == 0

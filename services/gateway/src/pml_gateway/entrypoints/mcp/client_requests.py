@@ -18,9 +18,9 @@ from typing_extensions import override
 
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.client_session import ClientSession
+from pml_gateway.entrypoints.mcp.large_answers import is_event_stream
 from pml_gateway.ports import ClientRefused, ClientSide
 
-_EVENT_STREAM: Final = b"text/event-stream"
 _LAST_WORD_S: Final = 1.0
 
 
@@ -39,7 +39,7 @@ class PostStream:
             if message["type"] == "http.response.body" and not message.get("more_body", False):
                 self.lost = True
             await self._send(message)
-        if message["type"] == "http.response.start" and _is_event_stream(message):
+        if message["type"] == "http.response.start" and is_event_stream(message):
             self._open.set()
 
     async def write(self, message: JsonObject) -> None:
@@ -50,13 +50,6 @@ class PostStream:
             if self.lost:
                 raise _gone()
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-def _is_event_stream(start: Message) -> bool:
-    return any(
-        name.lower() == b"content-type" and value.startswith(_EVENT_STREAM)
-        for name, value in start.get("headers", ())
-    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,111 @@
+"""Large answers over event streams: clients bound the size of an event, and none that of plain
+JSON.
+
+The SDK's own client reads events of up to 1 MiB, and loses its whole connection over a larger one.
+"""
+
+import json
+from typing import Final, cast
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+from starlette.types import Message, Send
+
+from pml_common.contracts.tool import JsonObject
+
+MAX_EVENT_BYTES: Final = 1_000_000
+
+_EVENT_STREAM: Final = b"text/event-stream"
+_BODY: Final = "http.response.body"
+
+
+class LargeAnswers:
+    """The response to one POST. An answer that is too large for an event is plain JSON where it
+    comes first, else the way to it. Each part of the body is a whole event."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._held: Message | None = None
+        self._ended = False
+
+    async def send(self, message: Message) -> None:
+        """Pass on a part of the response; the start of a stream waits for the first event."""
+        if message["type"] == "http.response.start" and is_event_stream(message):
+            self._held = message
+        elif self._ended or (self._held is not None and not message.get("body")):
+            await self._end(message)
+        elif self._held is not None:
+            await self._first(self._held, message)
+        else:
+            await self._send(self._bounded(message))
+
+    async def _first(self, start: Message, message: Message) -> None:
+        self._held = None
+        answer = _large_answer(message)
+        if answer is None:
+            await self._send(start)
+            await self._send(message)
+            return
+        self._ended = True
+        body = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
+        kept = [
+            (name, value) for name, value in start["headers"] if name.lower() != b"content-type"
+        ]
+        headers = [*kept, (b"content-type", b"application/json")]
+        await self._send({**start, "headers": headers})
+        await self._send({"type": _BODY, "body": body, "more_body": False})
+
+    async def _end(self, message: Message) -> None:
+        """Take an empty part: the end of a stream without an event, or what follows an answer."""
+        if self._held is not None and not message.get("more_body", False):
+            start, self._held = self._held, None
+            await self._send(start)
+            await self._send(message)
+
+    def _bounded(self, message: Message) -> Message:
+        answer = _large_answer(message)
+        if answer is None:
+            return message
+        told = json.dumps({"jsonrpc": "2.0", "id": answer["id"], "result": _way_to(answer)})
+        return {**message, "body": f"event: message\r\ndata: {told}\r\n\r\n".encode()}
+
+
+def is_event_stream(start: Message) -> bool:
+    """Whether a response is an event stream."""
+    return any(
+        name.lower() == b"content-type" and value.startswith(_EVENT_STREAM)
+        for name, value in start.get("headers", ())
+    )
+
+
+def _large_answer(message: Message) -> JsonObject | None:
+    """Return the JSON-RPC response in an event that is too large; None for any other part."""
+    body: bytes = message.get("body", b"")
+    if message["type"] != _BODY or len(body) <= MAX_EVENT_BYTES:
+        return None
+    lines = body.splitlines()
+    data = b"".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
+    try:
+        found = cast("JsonValue", from_json(data))
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "id" in found and "result" in found else None
+
+
+def _way_to(answer: JsonObject) -> JsonObject:
+    """Build the result that says where a large one is."""
+    result = answer["result"] if isinstance(answer["result"], dict) else {}
+    whole = result.get("structuredContent")
+    task = whole.get("workflowId") if isinstance(whole, dict) else None
+    way = (
+        f'pml_get_task_result with {{"task_id": "{task}"}} returns it'
+        if isinstance(task, str)
+        else "the same call without a progress token returns it, if it may be repeated"
+    )
+    size = len(json.dumps(result, ensure_ascii=False).encode())
+    text = (
+        f"The call has ended. Its result has {size:,} bytes, and an event of a stream may have "
+        f"{MAX_EVENT_BYTES:,}: {way}."
+    )
+    kind = {"resultType": result["resultType"]} if "resultType" in result else {}
+    return {**kind, "content": [{"type": "text", "text": text}], "isError": True}

@@ -51,7 +51,7 @@ async def test_a_large_answer_that_comes_first_is_plain_json() -> None:
 @pytest.mark.parametrize(
     ("result", "way"),
     [
-        ({"structuredContent": {"workflowId": "w", "r": LARGE}}, '{"task_id": "w"} returns it'),
+        ({"structuredContent": {"workflowId": "w", "r": LARGE}}, '{"workflow_id": "w"} returns it'),
         (
             {"resultType": "complete", "structuredContent": {"r": LARGE}},
             "without a progress token returns it",

@@ -96,10 +96,10 @@ def _way_to(answer: JsonObject) -> JsonObject:
     """Build the result that says where a large one is."""
     result = answer["result"] if isinstance(answer["result"], dict) else {}
     whole = result.get("structuredContent")
-    task = whole.get("workflowId") if isinstance(whole, dict) else None
+    workflow = whole.get("workflowId") if isinstance(whole, dict) else None
     way = (
-        f'pml_get_task_result with {{"task_id": "{task}"}} returns it'
-        if isinstance(task, str)
+        f'pml_get_task_result with {{"workflow_id": "{workflow}"}} returns it'
+        if isinstance(workflow, str)
         else "the same call without a progress token returns it, if it may be repeated"
     )
     size = len(json.dumps(result, ensure_ascii=False).encode())

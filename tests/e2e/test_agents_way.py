@@ -37,6 +37,8 @@ async def test_a_pending_approval_says_what_to_call_and_how_a_person_decides(
         assert cast(Json, way_on["person"])["approve"] == f"pml approvals approve {workflow}"
         assert f"pml approvals approve {workflow}" in text_of(result)
         assert "Call pml_get_task_result" in text_of(result)
+        assert len(text_of(result)) <= 1200
+        assert json.dumps(asked).count("Count one step") == 1
 
 
 async def test_an_agent_gets_the_result_of_what_a_person_approved(
@@ -68,6 +70,24 @@ async def test_an_agent_gets_the_result_of_what_a_person_approved(
             "next_offset": 5,
         }
     assert harness.steps()[n] == 1
+
+
+async def test_an_answer_counts_a_hundred_calls_and_tells_none_of_them(
+    harness: StackHarness, mode: Mode
+) -> None:
+    code = "let n = 0; while (n < 100) await mcp.counting.peek({ path: `/${n++}` }); return n;"
+    async with asyncio.timeout(PATIENCE_S), agent(harness, mode) as client:
+        given = await client.call_tool("pml_execute", {"code": code})
+        answer = answer_of(given)
+        asked = {"workflow_id": answer["workflowId"]}
+        whole = answer_of(await client.call_tool("pml_get_task_result", asked))
+        every = answer_of(await client.call_tool("pml_execute", {"code": code, "detail": "tasks"}))
+    calls = cast(Json, answer["calls"])
+    assert (answer["result"], answer["tasks"]) == (100, [])
+    assert (calls["made"], calls["failed"]) == (100, 0)
+    assert calls["by_tool"] == {"counting:peek": 100}
+    assert len(text_of(given)) < 1000
+    assert [len(cast(list[Json], one["tasks"])) for one in (whole, every)] == [100, 100]
 
 
 async def test_unknown_results_and_those_that_are_not_there_yet_are_different_errors(

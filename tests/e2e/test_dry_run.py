@@ -38,7 +38,12 @@ async def test_a_dry_run_calls_read_only_tools_mocks_others_and_learns_nothing(
 ) -> None:
     mocks = {"counting:step": ["one", "two"]}
     dry = await _asked(
-        harness, args={"n": 7001}, name="dry:steps", dry_run=True, dry_run_mocks=mocks
+        harness,
+        args={"n": 7001},
+        name="dry:steps",
+        dry_run=True,
+        dry_run_mocks=mocks,
+        detail="tasks",
     )
     assert (dry["status"], dry["dry_run"]) == ("success", True)
     assert dry["result"] == [True, "one", "two"]

@@ -79,5 +79,5 @@ async def test_a_refused_parked_run_ends_and_reports_its_calls(harness: StackHar
     assert error["kind"] == "denied"
     assert "wants another plan instead of its call of counting:step: not 720" in error["message"]
     assert "It has called counting:peek." in error["message"]
-    assert [task["tool"] for task in answer.json()["tasks"]] == ["counting:peek"]
+    assert answer.json()["calls"]["by_tool"] == {"counting:peek": 1}
     assert harness.steps()[720] == 0

@@ -50,7 +50,7 @@ def test_in_a_trace_of_phoenix_messages_tell_the_services() -> None:
 
 
 _ALL = [f"line {n}" for n in range(CALLS)]
-_TWO_MADE = {"status": "error", "tasks": [{"success": True}, {"success": True}, {"success": False}]}
+_TWO_MADE = {"status": "error", "calls": {"made": 3, "failed": 1}}
 
 
 def test_a_run_may_not_repeat_lose_or_leave_open_what_it_did() -> None:

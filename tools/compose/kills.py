@@ -54,8 +54,8 @@ class Run:
         found = [f"{self.key}: {line!r} {n} times" for line, n in times.items() if n > 1]
         if self.status not in ENDED:
             found.append(f"{self.key} did not end: {self.status}")
-        made = sum(bool(task["success"]) for task in self.answer.get("tasks", ()))
-        done = CALLS if self.status == "success" else made
+        calls = self.answer.get("calls", {"made": 0, "failed": 0})
+        done = CALLS if self.status == "success" else calls["made"] - calls["failed"]
         lost = [n for n in range(done) if not times[f"line {n}"]]
         return [*found, *(f"{self.key}: completed call {n} left no line" for n in lost)]
 

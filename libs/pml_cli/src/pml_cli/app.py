@@ -146,6 +146,11 @@ def status(url: str | None, home: Path | None, as_json: bool) -> int:
         "--per-layer-validation",
         "Ask for approval between layers of a DAG that do more than read.",
     ),
+    option(
+        "--detail",
+        "`tasks`: answer with every tool call, not just those that failed or were approved.",
+        **one_of("calls", "tasks"),
+    ),
     switch("--dry-run", "Mock tools that are not read-only; learn nothing."),
     option("--mocks", 'A JSON file of mocks: {"server:tool": result or [...]}.'),
     URL,

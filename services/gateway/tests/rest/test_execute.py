@@ -40,6 +40,7 @@ async def test_a_program_runs_and_its_result_is_returned(world: Worlds) -> None:
             ],
             "capability_id": CAPABILITY,
             "workflow_id": answer["workflow_id"],
+            "calls": {"made": 0, "failed": 0, "by_tool": {}, "slowest": None},
             "tasks": [],
         }
         assert w.servers.made == ["fs:read"]

@@ -2,7 +2,7 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal, cast
 from uuid import UUID
 
 import pytest
@@ -12,7 +12,8 @@ from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.contracts.trace import LogLine
-from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse, TaskAnswer
+from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse
+from pml_gateway.domain.api.calls import TaskAnswer
 from pml_gateway.domain.api.mcp_results import cancel_result, execute_result, tool_call_result
 from pml_gateway.domain.api.next_step import after_running, until_approved
 from pml_gateway.domain.api.shown_arguments import ShownArgument
@@ -59,6 +60,18 @@ def test_a_response_is_complete_under_its_public_names() -> None:
     }
 
 
+def test_an_answer_has_the_calls_that_matter_unless_all_are_asked_for() -> None:
+    task = TaskAnswer(
+        id="n1.0", node_id="n1", tool="fs:read", success=True, duration_ms=1.0, preview='"x"'
+    )
+    failed = task.model_copy(update={"id": "n1.1", "success": False})
+    response = ExecuteResponse(status="success", result=1, tasks=(task, failed))
+    shown = [execute_result(response), execute_result(response, "tasks")]
+    tasks = [cast("dict[str, Any]", one["structuredContent"])["tasks"] for one in shown]
+    ids = [[each["id"] for each in one] for one in tasks]
+    assert ids == [["n1.1"], ["n1.0", "n1.1"]]
+
+
 def test_a_pending_approval_of_a_tool_shows_its_calls_with_their_arguments() -> None:
     assert WAITING.approval is not None
     given = (
@@ -79,11 +92,11 @@ def test_a_pending_approval_of_a_tool_shows_its_calls_with_their_arguments() -> 
     assert 'fs:write(path = "/x", mode = computed when it runs)\nand 2 more calls' in text
 
 
-def test_the_fields_of_a_pending_approval_have_their_public_names() -> None:
+def test_a_pending_approval_says_what_its_agent_needs_under_public_names() -> None:
     content = execute_result(WAITING)["structuredContent"]
     assert isinstance(content, dict)
     assert isinstance(content["approval"], dict)
-    assert {"shownDigest", "wholeAt", "expiresAt"} <= set(content["approval"])
+    assert set(content["approval"]) == {"id", "reasons", "calls", "expiresAt"}
 
 
 def test_a_pending_approval_is_not_an_error() -> None:
@@ -157,8 +170,8 @@ def test_a_tools_value_is_the_same_called_directly_or_by_a_program(
         (ExecuteResponse(status="running", workflow_id=WORKFLOW), f"running (workflow {WORKFLOW})"),
         (WAITING, "fs:write: not run yet: a person must approve it first (workflow 00000000-"),
         (WAITING, "00000007). fs:write changes things fs:move too\nAsk a person to decide before"),
-        (WAITING, f"before 2030-01-02 03:04 UTC: `pml approvals approve {WORKFLOW}`"),
-        (WAITING, f"Call pml_get_task_result with workflow_id {WORKFLOW}."),
+        (WAITING, "before 2030-01-02 03:04 UTC. Call pml_get_task_result: it waits for the"),
+        (WAITING, f"\nworkflow_id: {WORKFLOW}; approve: `pml approvals approve {WORKFLOW}`; deny"),
         (RUNNING, f"Call pml_get_task_result with workflow_id {WORKFLOW}."),
     ],
 )

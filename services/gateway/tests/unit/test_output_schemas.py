@@ -13,7 +13,8 @@ from pml_common.contracts import catalog
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.registry import DiscoveryPage
 from pml_common.contracts.structure import Diagnostic
-from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse, ResultPage, TaskAnswer
+from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse, ResultPage
+from pml_gateway.domain.api.calls import TaskAnswer
 from pml_gateway.domain.api.mcp_results import execute_result
 from pml_gateway.domain.api.output_schemas import discover_output, execute_output
 from services.gateway.tests.support.dns import example

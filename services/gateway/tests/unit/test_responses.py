@@ -18,6 +18,7 @@ from services.gateway.tests.support import steps
 from services.gateway.tests.support.builders import (
     AT,
     READ,
+    VERDICTS,
     WRITE,
     analyzed,
     finished,
@@ -100,6 +101,34 @@ def test_a_success_has_its_result_and_tasks_in_the_order_they_began() -> None:
     assert (first.id, first.preview) == ("n1.0", "short")
     assert len(second.preview) == 240
     assert second.preview.endswith("…")
+
+
+def test_an_answer_counts_the_calls_and_has_those_that_matter() -> None:
+    fault = WorkflowError(kind="tool_error", message="gone")
+    write = made("fs:write", node_id="n2", started_at=98).model_copy(update={"duration_ms": 500.0})
+    reads = [made(started_at=n).model_copy(update={"occurrence": n}) for n in range(98)]
+    calls = [*reads, write, made(node_id="n3", started_at=99, error=fault)]
+    asked = Analyzed(analyzed(NEW, "ask", (READ, WRITE)), AT, verdicts=VERDICTS)
+    agreed = replace(steps.approve(NEW), verdicts=VERDICTS)
+    whole = execute_response(after(asked, agreed, finished(NEW, calls=calls)), None)
+    assert whole.calls is not None
+    assert (whole.calls.made, whole.calls.failed) == (100, 1)
+    assert whole.calls.by_tool == {"fs:read": 99, "fs:write": 1}
+    assert whole.calls.slowest is not None
+    assert whole.calls.slowest.id == "n2.0"
+    assert [task.id for task in whole.brief().tasks] == ["n2.0", "n3.0"]
+    assert len(whole.brief("tasks").tasks) == 100
+    assert len(whole.brief().to_json()) < 1200
+
+
+def test_without_a_person_only_failed_and_mocked_calls_are_told_one_by_one() -> None:
+    calls = [made(), made(node_id="n2").model_copy(update={"mocked": True})]
+    run = finished(NEW, calls=calls)
+    answer = execute_response(after(Analyzed(analyzed(NEW), AT), run), None)
+    assert [task.id for task in answer.brief().tasks] == ["n2.0"]
+    nothing = execute_response(after(Analyzed(analyzed(NEW), AT), finished(NEW)), None)
+    assert nothing.calls is not None
+    assert (nothing.calls.made, nothing.calls.slowest) == (0, None)
 
 
 def test_a_failed_run_is_an_error_with_its_tasks() -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
 from pydantic import (
@@ -23,6 +23,7 @@ from pml_common.contracts.registry import DiscoveryHit
 from pml_common.contracts.structure import Argument, Diagnostic
 from pml_common.contracts.tool import JsonObject
 from pml_common.contracts.trace import LogLine
+from pml_gateway.domain.api.calls import CallCounts, TaskAnswer
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.next_step import Next
 from pml_gateway.domain.api.request import Request
@@ -55,6 +56,7 @@ _NO_LAYERS: Final = (
 )
 
 Mode = Literal["direct", "by_name", "speculate", "suggest"]
+Detail = Literal["calls", "tasks"]
 Status = Literal["success", "error", "approval_required", "suggestions", "running"]
 
 
@@ -140,6 +142,12 @@ class ExecuteRequest(Request):
         "successive calls. By default {success: true, mocked: true}.",
     )
 
+    detail: Detail = Field(
+        default="calls",
+        description="`tasks`: the answer has every tool call of the run, not just those that "
+        "failed or that a person approved.",
+    )
+
     @property
     def arguments(self) -> JsonObject:
         """The program's arguments, from `args` or `context`."""
@@ -147,9 +155,9 @@ class ExecuteRequest(Request):
 
 
 def request_hash(request: ExecuteRequest) -> str:
-    """Return the SHA-256 of all fields but the idempotency key and the discovery; requests under
-    one key must have the same."""
-    without = {"idempotency_key", "discovery_id"}
+    """Return the SHA-256 of all fields but the idempotency key, the discovery and the detail of the
+    answer; requests under one key must have the same."""
+    without = {"idempotency_key", "discovery_id", "detail"}
     fields = request.model_dump(mode="json", exclude=without, exclude_defaults=True)
     content = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()
@@ -273,18 +281,6 @@ class ApprovalAsked(Contract):
     expires_at: AwareDatetime
 
 
-class TaskAnswer(Contract):
-    """A tool call of a run; `preview` is the start of its result. `mocked`: no tool was called."""
-
-    id: str
-    node_id: str
-    tool: str
-    success: bool
-    duration_ms: float
-    preview: str
-    mocked: bool = False
-
-
 class ResultPage(Contract):
     """A part of a result as text; `offset`, `total` and `next_offset` count its characters."""
 
@@ -299,12 +295,13 @@ class ExecuteResponse(Contract):
     result is that of an earlier workflow with the same capability and arguments. `discovery_id` is
     that of the suggestions, for the execution that follows; `speculation` tells what was run for an
     intent and a context, or why nothing was; `degraded`: they were found by words alone. `logs` are
-    the last lines of the program's console, after `logs_omitted` others. `notices` say what the
-    caller should change: a former name of the capability, a yanked version, doubtful arguments;
-    `warnings` are what the analysis doubts in the program. `next` is the way on to the result where
-    the workflow has not ended. `task` is the one whose result was asked for; `page` is in place of
-    a result that was asked for in parts. `joined`: the workflow is that of an earlier, equal
-    call."""
+    the last lines of the program's console, after `logs_omitted` others. `calls` counts the tool
+    calls of the run, `tasks` has those that failed or that a person approved, or all. `notices` say
+    what the caller should change: a former name of the capability, a yanked version, doubtful
+    arguments; `warnings` are what the analysis doubts in the program. `next` is the way on to the
+    result where the workflow has not ended. `task` is the one whose result was asked for; `page` is
+    in place of a result that was asked for in parts. `joined`: the workflow is that of an earlier,
+    equal call."""
 
     status: Status
     result: JsonValue = None
@@ -318,6 +315,7 @@ class ExecuteResponse(Contract):
     dry_run: bool = False
     cached: bool = False
     joined: bool = False
+    calls: CallCounts | None = None
     tasks: tuple[TaskAnswer, ...] = ()
     logs: tuple[LogLine, ...] = ()
     logs_omitted: int = 0
@@ -328,6 +326,15 @@ class ExecuteResponse(Contract):
     task: TaskAnswer | None = None
     page: ResultPage | None = None
     warnings: tuple[Diagnostic, ...] = ()
+
+    def brief(self, detail: Detail = "calls") -> Self:
+        """Leave out the calls that succeeded by themselves, unless all are asked for."""
+        if detail == "tasks" or not self.tasks:
+            return self
+        told = tuple(
+            task for task in self.tasks if not task.success or task.approved or task.mocked
+        )
+        return self.model_copy(update={"tasks": told})
 
     def to_json(self) -> str:
         """Return the JSON of the response, without fields that were not set."""

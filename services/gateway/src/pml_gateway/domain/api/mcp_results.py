@@ -10,7 +10,7 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.domain.api.api import ExecuteResponse
+from pml_gateway.domain.api.api import Detail, ExecuteResponse
 from pml_gateway.domain.api.mcp_tools import has_structured_result
 from pml_gateway.domain.api.shown_calls import ShownCall
 from pml_gateway.domain.tool_calls.tool_result import (
@@ -40,21 +40,23 @@ _SHOWN_OF_RECORDS: Final = {
     "health",
     "last_good",
 }
+_APPROVERS_OWN: Final = {"shown_digest", "whole_at", "tools"}
+"""Fields of a pending approval that agents have no use for; the calls name the tools."""
 _MCP_NAMES: Final = {
     name: alias_generators.to_camel(name)
     for name in (
         *("capability_id", "capability_name", "dry_run", "logs_omitted", "workflow_id"),
-        *("expires_at", "more_calls", "shown_digest", "whole_at"),
+        *("expires_at", "more_calls"),
     )
 }
 """Fields of responses and approvals whose names are in camel case over MCP."""
 
 
-def execute_result(response: ExecuteResponse) -> JsonObject:
-    """Build the result of `pml_execute`: the whole response, and on failure a readable reason.
-    Images and other data in the program's result are blocks of their own behind that."""
+def execute_result(response: ExecuteResponse, detail: Detail = "calls") -> JsonObject:
+    """Build the result of `pml_execute`: the response, and on failure a readable reason. Images and
+    other data in the program's result are blocks of their own behind that."""
     blocks: list[JsonValue] = []
-    whole = _whole(response)
+    whole = _whole(response.brief(detail))
     if "result" in whole:
         whole["result"] = with_blocks_taken_out(whole["result"], blocks)
     if response.status != "error":
@@ -67,7 +69,7 @@ def cancel_result(response: ExecuteResponse) -> JsonObject:
     """Build the result of `pml_cancel`: an error only where the workflow did not end as cancelled
     and does not run."""
     if response.error is not None and response.error.kind == "cancelled":
-        return result_of(_whole(response), structured=True)
+        return result_of(_whole(response.brief()), structured=True)
     return execute_result(response)
 
 
@@ -92,8 +94,8 @@ def answer_result(
     if answer.status == "success":
         result = result_of(answer.result, structured=structured)
         return {**result, "_meta": {NOTICES: list(answer.notices)}} if answer.notices else result
-    way_on = f"\n{answer.next.message}" if answer.next is not None else ""
-    return error_result(f"{tool_id}: {_reason(answer)}{way_on}", _whole(answer))
+    way_on = f"\n{answer.next.text}" if answer.next is not None else ""
+    return error_result(f"{tool_id}: {_reason(answer)}{way_on}", _whole(answer.brief()))
 
 
 def listed_capabilities(page: RecordPage) -> JsonObject:
@@ -123,9 +125,11 @@ def _capability(record: RecordSummary) -> JsonObject:
 
 def _whole(response: ExecuteResponse) -> JsonObject:
     whole = response.model_dump(mode="json", by_alias=True, include=response.model_fields_set)
-    approval = whole.get("approval")
-    if approval is not None:
-        whole["approval"] = in_camel_case(approval)
+    if response.approval is not None:
+        asked = response.approval.model_dump(
+            mode="json", exclude_defaults=True, exclude=_APPROVERS_OWN
+        )
+        whole["approval"] = in_camel_case(asked)
     return in_camel_case(whole)
 
 

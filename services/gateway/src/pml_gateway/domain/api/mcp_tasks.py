@@ -97,7 +97,7 @@ def task_of(
     if workflow.finished_at is None and requests:
         return {**task, "status": "input_required", "inputRequests": requests}
     if workflow.finished_at is None:
-        said = response.next.message if response.next else ""
+        said = response.next.text if response.next else ""
         return {**task, "status": "working", "statusMessage": said[:_LONGEST_STATUS]}
     if response.error is not None and response.error.kind == "cancelled":
         said = response.error.message[:_LONGEST_STATUS]

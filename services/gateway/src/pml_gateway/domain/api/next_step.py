@@ -43,6 +43,16 @@ class Next(Contract):
     call: NextCall
     person: PersonsWay | None = Field(default=None, exclude_if=_is_none)
 
+    @property
+    def text(self) -> str:
+        """The whole way on, for who reads the text alone."""
+        if self.person is None:
+            return self.message
+        return (
+            f"{self.message}\nworkflow_id: {self.call.arguments['workflow_id']}; approve: "
+            f"`{self.person.approve}`; deny: `{self.person.deny}`; review: `{self.person.review}`"
+        )
+
 
 def after_running(workflow_id: UUID) -> Next:
     """Return the way on from a workflow that is under way."""
@@ -68,9 +78,8 @@ def until_approved(
     )
     call = _result_call(workflow_id)
     message = (
-        f"Ask a person to decide before {expires_at:%Y-%m-%d %H:%M %Z}: `{person.approve}` (or "
-        f"`{person.deny}`; `{person.review}` shows all calls). {_words(call)} It waits for the "
-        "decision and the end, and returns the result."
+        f"Ask a person to decide before {expires_at:%Y-%m-%d %H:%M %Z}. Call {RESULT_TOOL}: it "
+        "waits for the decision and the end, and returns the result."
     )
     return Next(message=message, call=call, person=person)
 

@@ -1,10 +1,13 @@
 """Responses to the callers of workflows."""
 
+from collections.abc import Set
 from typing import Final, NamedTuple
 
 from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.grant import Grant
 from pml_common.contracts.trace import TaskResult
-from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse, Status, TaskAnswer
+from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse, Status
+from pml_gateway.domain.api.calls import TaskAnswer, counted
 from pml_gateway.domain.api.next_step import Next, after_running, until_approved
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.workflow import layers, parking
@@ -46,14 +49,14 @@ def execute_response(workflow: Workflow, capability_name: str | None) -> Execute
         case Workflow(state="awaiting_approval", approval=Approval() as approval):
             asked = approval_asked(workflow, approval)
             response |= {"approval": asked, "next": _next(workflow, approval, asked)}
-            response |= _made(approval.parked)
+            response |= _made(workflow, approval.parked)
         case Workflow(state="succeeded", run=RunFinished() as run):
-            response |= {"result": run.result, **_made(run)}
+            response |= {"result": run.result, **_made(workflow, run)}
         case Workflow(state="failed", run=RunFinished() as run):
-            response |= {"error": run.error, **_made(run)}
+            response |= {"error": run.error, **_made(workflow, run)}
         case Workflow(state="failed"):
             response["error"] = workflow.error
-            response |= _made(workflow.parked)
+            response |= _made(workflow, workflow.parked)
         case _:
             response["next"] = after_running(workflow.workflow_id)
     return ExecuteResponse.model_validate(response, by_name=True)
@@ -69,11 +72,12 @@ def _next(workflow: Workflow, approval: Approval, asked: ApprovalAsked) -> Next:
     )
 
 
-def _made(run: RunFinished | WorkflowParked | None) -> dict[str, object]:
-    """Return the tasks of a run and the lines it wrote; nothing of one that never began."""
+def _made(workflow: Workflow, run: RunFinished | WorkflowParked | None) -> dict[str, object]:
+    """Return the calls of a run and the lines it wrote; nothing of one that never began."""
     if run is None:
         return {}
-    made: dict[str, object] = {"tasks": tasks_of(run)}
+    tasks = tasks_of(run, workflow.grant)
+    made: dict[str, object] = {"calls": counted(tasks), "tasks": tasks}
     if run.logs:
         made["logs"] = run.logs
     if run.logs_omitted:
@@ -130,13 +134,23 @@ def approval_subject(workflow: Workflow, approval: Approval) -> ApprovalSubject:
     return ApprovalSubject(analysis.decision.reasons, tools)
 
 
-def tasks_of(run: RunFinished | WorkflowParked) -> tuple[TaskAnswer, ...]:
+def tasks_of(
+    run: RunFinished | WorkflowParked, grant: Grant | None = None
+) -> tuple[TaskAnswer, ...]:
     """Return the tool calls of a run in the order of their starts."""
     calls = sorted(run.task_results, key=lambda call: call.started_at)
-    return tuple(task_answer(call) for call in calls)
+    approved = _approved(grant)
+    return tuple(task_answer(call, approved=call.tool in approved) for call in calls)
 
 
-def task_answer(call: TaskResult) -> TaskAnswer:
+def _approved(grant: Grant | None) -> Set[str]:
+    """Return the tools whose calls a person allowed."""
+    if grant is None or grant.approved_by is None:
+        return frozenset()
+    return {*grant.bound, *(each.tool for each in (*grant.calls, *grant.rest))}
+
+
+def task_answer(call: TaskResult, *, approved: bool = False) -> TaskAnswer:
     """Build the entry of a tool call, with a preview of its result or error."""
     failed = call.error.message if call.error else ""
     return TaskAnswer(
@@ -146,5 +160,6 @@ def task_answer(call: TaskResult) -> TaskAnswer:
         success=call.success,
         duration_ms=call.duration_ms,
         mocked=call.mocked,
+        approved=approved,
         preview=preview(call.result) if call.success else failed[:PREVIEW_LENGTH],
     )

@@ -14,7 +14,8 @@ from pml_common.contracts.gateway import DecidedThrough
 from pml_common.contracts.structure import Diagnostic, DynamicCall, StaticStructure
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_common.contracts.trace import BranchDecision, LogLine
-from pml_gateway.domain.api.api import LayerAsked, Status, TaskAnswer
+from pml_gateway.domain.api.api import LayerAsked, Status
+from pml_gateway.domain.api.calls import TaskAnswer
 from pml_gateway.domain.api.list_cursors import After, cut, encode_after
 from pml_gateway.domain.api.responses import approval_subject, status_of, tasks_of, whole_at
 from pml_gateway.domain.api.shown import shown_calls_of
@@ -254,7 +255,7 @@ def view_of(workflow: Workflow) -> WorkflowView:
             "analysis": _analysis_of(workflow),
             "approval": approval_of(workflow, workflow.approval) if workflow.approval else None,
             "result": run.result if run else None,
-            "tasks": tasks_of(known) if known else (),
+            "tasks": tasks_of(known, workflow.grant) if known else (),
             "logs": known.logs if known else (),
             "logs_omitted": known.logs_omitted if known else 0,
             "executed_path": run.executed_path if run else (),

@@ -54,7 +54,7 @@ def execute_routes(agents: AgentApi, caller_of: CallerOf) -> APIRouter:
         answer = await agents.execute(caller.scope, caller.principal, body, side)
         if answer.workflow_id is not None:
             note_workflow(answer.workflow_id)
-        return Response(answer.to_json(), media_type="application/json")
+        return Response(answer.brief(body.detail).to_json(), media_type="application/json")
 
     return router
 

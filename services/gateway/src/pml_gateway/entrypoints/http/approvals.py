@@ -77,6 +77,6 @@ def approval_routes(
         """Decide an approval, once and before it expires."""
         note_workflow(workflow_id)
         answer = await decisions.decide(caller, workflow_id, body)
-        return Response(answer.to_json(), media_type="application/json")
+        return Response(answer.brief().to_json(), media_type="application/json")
 
     return router

@@ -103,7 +103,7 @@ def cancel_routes(cancellations: Cancellations, caller_of: CallerOf) -> APIRoute
         calls and those whose outcome is unknown."""
         note_workflow(workflow_id)
         answer = await cancellations.cancel(caller, workflow_id, body)
-        return Response(answer.to_json(), media_type="application/json")
+        return Response(answer.brief().to_json(), media_type="application/json")
 
     return router
 

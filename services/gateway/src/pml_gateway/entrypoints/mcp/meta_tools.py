@@ -83,7 +83,7 @@ async def _execute(
     if request.timeout is not None and not side.as_task:
         side = replace(side, answer_by=None)
     answer = await agent.execute(caller.scope, caller.principal, request, side)
-    return execute_result(or_task(answer, as_task=side.as_task))
+    return execute_result(or_task(answer, as_task=side.as_task), request.detail)
 
 
 PML_EXECUTE: Final = MetaTool(
@@ -121,7 +121,7 @@ async def _get_task_result(
     agent: AgentApi, caller: Caller, asked: GetTaskResult, side: CallerSide
 ) -> JsonObject:
     try:
-        return execute_result(await agent.result(caller, asked, side))
+        return execute_result(await agent.result(caller, asked, side), "tasks")
     except ResultUnavailable as error:
         return error_result(str(error), {"error": {"kind": error.kind, "message": str(error)}})
 

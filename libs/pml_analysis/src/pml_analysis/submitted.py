@@ -6,6 +6,7 @@ from typing import Literal
 
 from tree_sitter import Tree as RawTree
 
+from pml_analysis.running.completion import completed
 from pml_analysis.semantic_model import SemanticModel, build_model
 from pml_analysis.syntax.parser import TooBroken, parse, view
 from pml_analysis.syntax.source import Source
@@ -39,8 +40,8 @@ class ReadProgram:
 
 
 def read_program(code: str, limits: Limits, *, submitted: bool) -> ReadProgram:
-    """Parse a program; of one that a client `submitted`, take off the fence. Raises Unreadable,
-    TooDeep, TooManyNodes."""
+    """Parse a program; of one that a client `submitted`, take off the fence, and complete it.
+    Raises Unreadable, TooDeep, TooManyNodes."""
     source, notices = Source(code), ()
     problems = unreadable(code, limits)
     if problems:
@@ -58,7 +59,12 @@ def read_program(code: str, limits: Limits, *, submitted: bool) -> ReadProgram:
     if problems:
         raise Unreadable(source, problems)
     model = build_model(view(raw, source, nesting=limits.nesting), limits)
-    return ReadProgram(model, notices)
+    whole = completed(model.tree, model.scopes, model.calls, model.promises) if submitted else None
+    if whole is None:
+        return ReadProgram(model, notices)
+    source = Source(*whole.edited)
+    tree = view(parse(source), source, nesting=limits.nesting)
+    return ReadProgram(build_model(tree, limits), (*notices, whole.notice))
 
 
 def _parsed(source: Source) -> RawTree:

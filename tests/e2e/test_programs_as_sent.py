@@ -57,3 +57,10 @@ async def test_two_fences_are_refused_as_such(harness: StackHarness) -> None:
     answer: dict[str, Any] = await harness.execute("```\nreturn 1;\n```\n```\nreturn 2;\n```")
     assert answer["error"]["kind"] == "syntax"
     assert "This Markdown fence is not the only one" in answer["error"]["message"]
+
+
+async def test_half_a_character_in_a_name_is_refused_at_once(harness: StackHarness) -> None:
+    answer: dict[str, Any] = await harness.execute('await mcp.pml_stub.echo({ "\\ud800": 1 });')
+    assert answer["error"]["kind"] == "rejected", answer
+    assert (answer["error"]["line"], answer["error"]["column"]) == (1, 27)
+    assert "half a character" in answer["error"]["message"]

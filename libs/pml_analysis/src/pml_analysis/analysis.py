@@ -33,6 +33,7 @@ from pml_analysis.syntax.edits import composed
 from pml_analysis.syntax.parser import TooDeep
 from pml_analysis.syntax.source import Source
 from pml_analysis.text.limits import DEFAULT_LIMITS, EMPTY, TOO_DEEP, Limits
+from pml_analysis.text.lone_surrogates import lone_surrogate
 from pml_analysis.text.problems import Problem, diagnostic
 from pml_common.contracts.capability import InjectedCapability, NestedCapability
 from pml_common.contracts.decision import Decision, DryRun, Policy
@@ -175,7 +176,9 @@ def _refuse(model: SemanticModel, known: _Known) -> Rejection | None:
     return replace(rejection, missing_capabilities=known.library.unknown(calls.sites))
 
 
-def _describe(model: SemanticModel, known: _Known, policy: Policy, limits: Limits) -> Analysis:
+def _describe(
+    model: SemanticModel, known: _Known, policy: Policy, limits: Limits
+) -> Analysis | Rejection:
     """Build the analysis of a program that can be decided on."""
     tree, scopes, origins = model.tree, model.scopes, model.origins
     expansion, calls = model.expansion, model.calls
@@ -194,6 +197,9 @@ def _describe(model: SemanticModel, known: _Known, policy: Policy, limits: Limit
     edited = instrumented(model)
     parameters = parameters_schema(origins, model.units, given)
     structure = StaticStructure(nodes=nodes, edges=tuple(edges))
+    half = lone_surrogate(tree, [structure.model_dump(), parameters])
+    if half is not None:
+        return _rejection(tree.source, [half])
     return Analysis(
         structure=structure,
         dynamic_calls=dynamic,

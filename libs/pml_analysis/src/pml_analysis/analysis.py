@@ -20,7 +20,6 @@ from pml_analysis.semantic_model import (
     SemanticModel,
     ambiguous_arguments,
     argument_reader,
-    build_model,
     instrumented,
 )
 from pml_analysis.structure.calls import CallSite
@@ -29,19 +28,13 @@ from pml_analysis.structure.edge_set import TooManyEdges
 from pml_analysis.structure.edges import edges_of
 from pml_analysis.structure.expansion import Instance, TooManyNodes
 from pml_analysis.structure.marks import Mark
-from pml_analysis.syntax.parser import TooBroken, TooDeep, parse, view
+from pml_analysis.submitted import Unreadable, read_program
+from pml_analysis.syntax.edits import composed
+from pml_analysis.syntax.parser import TooDeep
 from pml_analysis.syntax.source import Source
-from pml_analysis.text.limits import (
-    DEFAULT_LIMITS,
-    EMPTY,
-    TOO_BROKEN,
-    TOO_DEEP,
-    Limits,
-    too_long,
-    unreadable,
-)
+from pml_analysis.text.limits import DEFAULT_LIMITS, EMPTY, TOO_DEEP, Limits
+from pml_analysis.text.lone_surrogates import lone_surrogate
 from pml_analysis.text.problems import Problem, diagnostic
-from pml_analysis.text.syntax_errors import syntax_errors
 from pml_common.contracts.capability import InjectedCapability, NestedCapability
 from pml_common.contracts.decision import Decision, DryRun, Policy
 from pml_common.contracts.structure import (
@@ -69,11 +62,22 @@ class Analysis:
     injected: tuple[InjectedCapability, ...]
     parameters_schema: JsonObject
     code_hash: str
+    code: str
+    """The text that was analysed: that of the author, on the same lines, with what `notices`
+    tell."""
+    inserted: tuple[tuple[int, int], ...]
+    """Spans of `code` that are not the author's."""
+    notices: tuple[str, ...]
     instrumented: str
     insertions: tuple[tuple[int, int], ...]
     """Spans of `instrumented` that are not the author's."""
     free: tuple[str, ...]
     """Names that the program uses and nothing declares: the caller's arguments."""
+
+    @property
+    def source(self) -> Source:
+        """Its `code`, with the author's positions."""
+        return Source(self.code, self.inserted)
 
 
 @dataclass(frozen=True)
@@ -96,33 +100,24 @@ def analyze(
     capabilities: Library = NO_CAPABILITIES,
     known_as: Sequence[str] = (),
     dry_run: DryRun | None = None,
+    submitted: bool = False,
 ) -> Analysis | Rejection:
     """Analyse a program: the body of an async function in TypeScript that calls these tools and
-    capabilities. `known_as` are the names of the capability that it is, if it runs as one.
+    capabilities. `known_as` are the names of the capability that it is, if it runs as one. Where a
+    client `submitted` it, a Markdown fence is taken off, and a program that ends without its result
+    is completed.
 
-    Lines and columns count from 1, columns in code points.
+    Lines and columns count from 1, columns in code points; they are those of the text as given.
     """
-    source = Source(code)
-    problems = unreadable(code, limits)
-    if problems:
-        return _rejection(source, problems)
     try:
-        raw = parse(source)
-    except TooBroken as error:
-        return _rejection(source, [Problem(error.offset, TOO_BROKEN)], kind="syntax")
-    if raw.root_node.has_error:
-        return _rejection(source, syntax_errors(raw, source), kind="syntax")
-    problems = too_long(raw, limits)
-    if problems:
-        return _rejection(source, problems)
-    try:
-        tree = view(raw, source, nesting=limits.nesting)
-        model = build_model(tree, limits)
+        read = read_program(code, limits, submitted=submitted)
         toolbox = Toolbox(tools, capabilities.definitions)
-        known = _Known(toolbox, capabilities, known_as, dry_run)
-        return _refuse(model, known) or _describe(model, known, policy, limits)
+        known = _Known(toolbox, capabilities, known_as, dry_run, read.notices)
+        return _refuse(read.model, known) or _describe(read.model, known, policy, limits)
+    except Unreadable as error:
+        return _rejection(error.source, error.problems, kind=error.kind)
     except (TooDeep, TooManyNodes, ArgumentsTooLarge, TooManyEdges) as error:
-        return _rejection(source, [_too_much(error, limits)])
+        return _rejection(Source(code), [_too_much(error, limits)])
 
 
 def _too_much(
@@ -154,12 +149,14 @@ def _too_much(
 
 @dataclass(frozen=True)
 class _Known:
-    """The targets a program may call, its own names, and whether it is a dry run."""
+    """The targets a program may call, its own names, whether it is a dry run, and what was changed
+    in its text."""
 
     toolbox: Toolbox
     library: Library
     names: Sequence[str]
     dry_run: DryRun | None
+    notices: tuple[str, ...]
 
 
 def _refuse(model: SemanticModel, known: _Known) -> Rejection | None:
@@ -179,7 +176,9 @@ def _refuse(model: SemanticModel, known: _Known) -> Rejection | None:
     return replace(rejection, missing_capabilities=known.library.unknown(calls.sites))
 
 
-def _describe(model: SemanticModel, known: _Known, policy: Policy, limits: Limits) -> Analysis:
+def _describe(
+    model: SemanticModel, known: _Known, policy: Policy, limits: Limits
+) -> Analysis | Rejection:
     """Build the analysis of a program that can be decided on."""
     tree, scopes, origins = model.tree, model.scopes, model.origins
     expansion, calls = model.expansion, model.calls
@@ -196,17 +195,25 @@ def _describe(model: SemanticModel, known: _Known, policy: Policy, limits: Limit
     called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
     given = [(toolbox.signature(sites[node.id][0]).inputs, node.arguments) for node in called]
     edited = instrumented(model)
+    parameters = parameters_schema(origins, model.units, given)
+    structure = StaticStructure(nodes=nodes, edges=tuple(edges))
+    half = lone_surrogate(tree, [structure.model_dump(), parameters])
+    if half is not None:
+        return _rejection(tree.source, [half])
     return Analysis(
-        structure=StaticStructure(nodes=nodes, edges=tuple(edges)),
+        structure=structure,
         dynamic_calls=dynamic,
         diagnostics=_warned(model, library),
         decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names, known.dry_run),
         capabilities=nested,
         injected=injected(nested, reached),
-        parameters_schema=parameters_schema(origins, model.units, given),
+        parameters_schema=parameters,
         code_hash=code_hash(tree, scopes),
+        code=tree.source.text,
+        inserted=tree.source.inserted,
+        notices=known.notices,
         instrumented=edited.text,
-        insertions=edited.insertions,
+        insertions=composed(edited, tree.source.inserted).insertions,
         free=(*model.free, *sorted(origins.implicit_roots)),
     )
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pml_analysis.analysis import Analysis, Rejection
-from pml_analysis.syntax.source import Source
+from pml_analysis.syntax.source import Position, Source
 from pml_analysis.text.problems import Problem, diagnostic
 from pml_common.contracts.structure import Diagnostic
 from pml_common.text.visible import visible
 
 _MAX_LENGTH: Final = 300
+_MAX_UNITS: Final = 2**20
+"""Beyond the end of every line."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,11 @@ class CompileError:
     message: str
 
 
-def does_not_compile(code: str, error: CompileError) -> Rejection:
+def does_not_compile(source: Source, error: CompileError) -> Rejection:
     """Reject a program that does not compile."""
-    source = Source(code)
     line = min(max(error.line, 1), source.line_count)
     is_placed = error.line == line
-    at = source.offset(line, error.units if is_placed else len(source.line(line)))
+    at = source.offset(line, error.units if is_placed else _MAX_UNITS)
     message = f"The program does not compile: {_message(error)}."
     problem = Problem(at if error.line else 0, message)
     return Rejection((diagnostic(source, problem),), kind="syntax")
@@ -64,13 +65,22 @@ def ended_the_process() -> Rejection:
 def with_types(
     analysis: Analysis, found: Sequence[Diagnostic], *, reject: bool
 ) -> Analysis | Rejection:
-    """Add the type errors to an analysis: a rejection if there are errors and `reject`, else the
-    same with warnings."""
+    """Add the type errors to an analysis, at positions in its `code`: a rejection if there are
+    errors and `reject`, else the same with warnings."""
+    source = analysis.source
+    if source.inserted:
+        found = [_authors(source, each) for each in found]
     errors = tuple(each for each in found if each.severity == "error")
     if reject and errors:
         return Rejection(errors)
     warnings = (each.model_copy(update={"severity": "warning"}) for each in found)
     return replace(analysis, diagnostics=(*analysis.diagnostics, *warnings))
+
+
+def _authors(source: Source, found: Diagnostic) -> Diagnostic:
+    """Return a diagnostic at its position in the author's text."""
+    at = source.at(Position(found.line, found.column))
+    return diagnostic(source, Problem(at, found.message), found.severity)
 
 
 def _message(error: CompileError) -> str:

@@ -46,6 +46,11 @@ class SemanticModel:
         return DataFlow(self.origins, self.expansion, self.parameter_bindings)
 
     @cached_property
+    def promises(self) -> Promises:
+        """The promises pass."""
+        return Promises(self.origins, Builtins(self.origins), self.calls, self.marks)
+
+    @cached_property
     def parameter_bindings(self) -> ParameterBindings:
         """The arguments bound to parameters of local functions."""
         return ParameterBindings(self.origins, self.expansion)
@@ -78,8 +83,7 @@ def instrumented(model: SemanticModel) -> Edited:
     """Build the program that runs."""
     whole = arguments_name(model.scopes.top) or ""
     bindings = prologue(model.free, sorted(model.origins.implicit_roots), whole)
-    promises = Promises(model.origins, Builtins(model.origins), model.calls, model.marks)
-    return instrument(model.tree, model.calls, model.expansion, bindings, promises.dropped())
+    return instrument(model.tree, model.calls, model.expansion, bindings, model.promises.dropped())
 
 
 def argument_reader(model: SemanticModel, limits: Limits) -> ArgumentReader:

@@ -39,7 +39,6 @@ class TypeCheck:
 
     async def of(
         self,
-        code: str,
         outcome: Analysis | Rejection,
         tools: Sequence[ToolDefinition],
         capabilities: Mapping[str, ToolDefinition] = NONE,
@@ -47,7 +46,7 @@ class TypeCheck:
         """Add the type errors to an outcome; a rejected program is not checked."""
         if isinstance(outcome, Rejection):
             return outcome
-        found = await self.checker.check(code, outcome.free, tools, capabilities)
+        found = await self.checker.check(outcome.code, outcome.free, tools, capabilities)
         if not self.reject:  # that types were not checked is no doubt about the program
             found = [each for each in found if each.severity == "error"]
         return with_types(outcome, found, reject=self.reject)

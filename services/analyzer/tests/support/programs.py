@@ -154,3 +154,18 @@ def warnings(code: str) -> list[str]:
     told = analysed(code).diagnostics
     assert all(one.severity == "warning" for one in told)
     return [f"{one.line}:{one.column} {one.message}" for one in told]
+
+
+def submitted(code: str) -> Analysis:
+    """Return the analysis of a program that a client sends, which must not be rejected."""
+    outcome = analyze(code, tools=TOOLS, policy=Policy(), submitted=True)
+    assert isinstance(outcome, Analysis), outcome
+    return outcome
+
+
+def submitted_complaints(code: str) -> list[str]:
+    """Return `line:column message` of every diagnostic of a program that a client sends, which must
+    be rejected."""
+    outcome = analyze(code, tools=TOOLS, policy=Policy(), submitted=True)
+    assert isinstance(outcome, Rejection), outcome
+    return [f"{told.line}:{told.column} {told.message}" for told in outcome.diagnostics]

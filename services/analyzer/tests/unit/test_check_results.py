@@ -11,6 +11,7 @@ from pml_analysis.check_results import (
     instrumented_does_not_compile,
     took_too_long,
 )
+from pml_analysis.syntax.source import Source
 
 CODE = "let a = 1;\nlet \U0001f600 = 'é'; let a = 2;\nreturn a;"
 WHY = "Identifier 'a' has already been declared"
@@ -23,7 +24,7 @@ def place(rejection: Rejection) -> tuple[int, int, str]:
 
 
 def test_a_misfit_is_told_at_its_place_in_characters() -> None:
-    rejection = does_not_compile(CODE, CompileError(2, 18, WHY))
+    rejection = does_not_compile(Source(CODE), CompileError(2, 18, WHY))
     assert rejection.kind == "syntax"
     assert place(rejection) == (2, 18, f"The program does not compile: {WHY}.")
     assert rejection.diagnostics[0].source_line == CODE.splitlines()[1]
@@ -41,11 +42,11 @@ def test_a_misfit_is_told_at_its_place_in_characters() -> None:
 def test_a_misfit_elsewhere_is_told_where_the_program_is(
     compile_error: CompileError, line: int, column: int
 ) -> None:
-    assert place(does_not_compile(CODE, compile_error))[:2] == (line, column)
+    assert place(does_not_compile(Source(CODE), compile_error))[:2] == (line, column)
 
 
 def test_what_a_compiler_quotes_is_shown_and_not_written() -> None:
-    *_, message = place(does_not_compile(CODE, CompileError(1, 0, "Invalid /\x1b[2J/")))
+    *_, message = place(does_not_compile(Source(CODE), CompileError(1, 0, "Invalid /\x1b[2J/")))
     assert "\x1b" not in message
     assert "\x1b" not in place(capability_does_not_compile("x", CompileError(1, 0, "\x1b[2J")))[2]
 

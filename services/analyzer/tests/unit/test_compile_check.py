@@ -78,12 +78,12 @@ async def test_a_text_is_compiled_once_until_others_are_asked_for() -> None:
     check, texts = CompileCheck(compiler, max_entries=4), [f"return {n};" for n in (1, 2)]
     for _ in range(2):
         for code in texts:
-            outcome = await check.of(SCOPE, code, analysis(code))
+            outcome = await check.of(SCOPE, analysis(code))
             assert isinstance(outcome, Rejection) == ("2" in code)
     assert compiler.asked == [texts[0], texts[1]]
     for n in (3, 4, 5):
-        await check.of(SCOPE, f"return {n};", analysis(f"return {n};"))
-    await check.of(SCOPE, texts[0], analysis(texts[0]))
+        await check.of(SCOPE, analysis(f"return {n};"))
+    await check.of(SCOPE, analysis(texts[0]))
     assert compiler.asked.count(texts[0]) == 2
 
 
@@ -91,6 +91,6 @@ async def test_what_nobody_compiled_is_asked_for_again() -> None:
     compiler = MemoryCompiler()
     check, compiler.is_away = CompileCheck(compiler), True
     with pytest.raises(WorkersUnavailable):
-        await check.of(SCOPE, CALLING, analysis())
+        await check.of(SCOPE, analysis())
     compiler.is_away = False
-    assert await check.of(SCOPE, CALLING, analysis()) == analysis()
+    assert await check.of(SCOPE, analysis()) == analysis()

@@ -48,6 +48,19 @@ async def test_a_program_runs_and_its_result_is_returned(world: Worlds) -> None:
         assert (run.timeout_s, run.principal, run.intent) == (60, "mira", "look")
 
 
+async def test_a_program_that_was_changed_before_it_ran_is_answered_with_a_notice(
+    world: Worlds,
+) -> None:
+    async with world() as w:
+        answer = await w.execute("```\nreturn 1;\n```")
+        assert answer["status"] == "success"
+        assert answer["notices"] == ["The fence was taken off."]
+        assert w.peers.requests[0].submitted
+        assert (await w.workflow(answer["workflow_id"]))["code"] == "```\nreturn 1;\n```"
+        again = await w.execute("```\nreturn 1;\n```")
+        assert again["notices"] == answer["notices"]
+
+
 async def test_a_failed_run_is_an_error_and_never_a_success(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("fail")

@@ -114,6 +114,12 @@ def analyzed(
     )
 
 
+def unfenced(code: str) -> dict[str, object]:
+    """Return the fields of the analysis of a program that was sent in a fence."""
+    notices = ("The fence was taken off.",)
+    return {"code": code.strip("`\n"), "submitted_code": code, "notices": notices}
+
+
 def with_capability(analysis: ExecutionAnalyzed, verdict: Verdict = "allow") -> ExecutionAnalyzed:
     """Add a node to the analysis that calls a capability, which only reads."""
     node = CapabilityNode(id="n9", line=9, column=7, name="fs:look", arguments=_path())

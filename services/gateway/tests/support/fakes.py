@@ -53,6 +53,7 @@ from services.gateway.tests.support.builders import (
     READ,
     analyzed,
     rejected,
+    unfenced,
     with_capability,
 )
 from services.gateway.tests.support.fake_graph import FakeGraph
@@ -63,8 +64,8 @@ class FakeServices:
     """Analyzer, executor, registry and learner in one.
 
     A program that says `syntax` is rejected; `ask` or `deny` decides its verdict; `fail` fails;
-    `hang` does not end before `release` is set; `nested` calls a capability. Every other calls each
-    tool it was granted once and returns their results.
+    `hang` does not end before `release` is set; `nested` calls a capability; of a submitted one a
+    fence is taken off. Every other calls each tool it was granted once and returns their results.
     """
 
     bus: Bus
@@ -115,7 +116,9 @@ class FakeServices:
         verdict = verdicts[0] if verdicts else "allow"
         analysis = analyzed(of, verdict, self.tools, name=requested.name)
         is_dry = requested.dry_run is not None
-        found = {"dry_run": is_dry, "dynamic_calls": self.dynamic}
+        found: dict[str, object] = {"dry_run": is_dry, "dynamic_calls": self.dynamic}
+        if requested.submitted and requested.code.startswith("```"):
+            found |= unfenced(requested.code)
         analysis = analysis.model_copy(update=found)
         return [with_capability(analysis) if "nested" in requested.code else analysis]
 

@@ -30,3 +30,19 @@ def test_a_request_is_kept_as_the_source_in_its_own_words(
     body: dict[str, object], source: CapabilitySource | None
 ) -> None:
     assert workflow(ExecuteRequest.model_validate(body)).requested.source == source
+
+
+@pytest.mark.parametrize(
+    ("body", "submitted"),
+    [
+        ({"code": "return 1;"}, True),
+        ({"capability": "fs:look"}, False),
+        ({"dag": CALLS}, False),
+        ({"tool": READ}, False),
+        ({"intent": "look", "context": {"path": "/a"}}, False),
+    ],
+)
+def test_only_code_of_the_request_was_written_by_its_client(
+    body: dict[str, object], submitted: bool
+) -> None:
+    assert workflow(ExecuteRequest.model_validate(body)).requested.submitted is submitted

@@ -51,10 +51,19 @@ class Analyzer(QueryClient):
                 raise NoResponder("analyzer analyze")
             case "of another":
                 return ProgramAnalysis(analyzed=analyzed(workflow(key="another")))
+            case "changed":
+                return ProgramAnalysis(analyzed=_changed(of, of.requested.code))
+            case "changed from another":
+                return ProgramAnalysis(analyzed=_changed(of, "return 3;"))
             case "calls a capability":
                 return ProgramAnalysis(analyzed=with_capability(analyzed(of)))
             case _:
                 return ProgramAnalysis(analyzed=analyzed(of))
+
+
+def _changed(of: Workflow, code: str) -> ExecutionAnalyzed:
+    update = {"code": "return await go();", "submitted_code": code}
+    return analyzed(of).model_copy(update=update)
 
 
 @dataclass
@@ -129,7 +138,14 @@ async def test_what_depends_on_more_or_is_long_is_not_kept(kind: str) -> None:
     assert len(scene.analyzer.asked) == 2
 
 
-@pytest.mark.parametrize("kind", ["away", "of another"])
+async def test_an_analysis_may_change_what_a_client_submitted_and_nothing_else() -> None:
+    scene, new = Scene(Analyzer("changed")), workflow()
+    assert (await scene.analysis_of(new)).code == "return await go();"
+    stored = new.requested.model_copy(update={"submitted": False})
+    assert await Scene(Analyzer("changed")).analyses.of(stored) is None
+
+
+@pytest.mark.parametrize("kind", ["away", "of another", "changed from another"])
 async def test_without_an_analysis_of_exactly_this_program_there_is_none(kind: str) -> None:
     scene = Scene(Analyzer(kind))
     assert await scene.analyses.of(replace(workflow()).requested) is None

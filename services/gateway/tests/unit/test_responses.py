@@ -25,6 +25,7 @@ from services.gateway.tests.support.builders import (
     later,
     made,
     rejected,
+    unfenced,
     with_capability,
     workflow,
 )
@@ -231,3 +232,10 @@ def test_what_a_program_wrote_to_its_console_is_in_every_answer_after_its_run() 
         assert (view_of(ended).logs, view_of(ended).logs_omitted) == (written, 2)
     silent = response_of(after(Analyzed(analyzed(NEW), AT), finished(NEW)))
     assert not {"logs", "logs_omitted"} & silent.keys()
+
+
+def test_what_was_changed_in_a_program_is_a_notice_in_every_state() -> None:
+    found = analyzed(NEW).model_copy(update=unfenced(NEW.requested.code))
+    for state in (after(Analyzed(found, AT)), after(Analyzed(found, AT), finished(NEW))):
+        assert response_of(state)["notices"] == ["The fence was taken off."]
+    assert "notices" not in response_of(RUNNING)

@@ -65,9 +65,17 @@ class Promises:
     def dropped(self) -> Iterator[Node]:
         """Yield the calls of local async functions, with what is chained to them, whose promise is
         dropped."""
+        return (last for call, last in self._lost() if call.index not in self._sites)
+
+    def lost(self) -> Iterator[Node]:
+        """Yield the calls, also of tools, with what is chained to them, whose promise is
+        dropped."""
+        return (last for _, last in self._lost())
+
+    def _lost(self) -> Iterator[tuple[Node, Node]]:
         for call in self._promised:
-            if call.index not in self._sites and self._misuse(call) is _DROPPED:
-                yield self._last_link(call)
+            if self._misuse(call) is _DROPPED:
+                yield call, self._last_link(call)
 
     def _runs_async(self, call: Node) -> bool:
         """Whether it is `(async () => { … })()` with calls in it."""

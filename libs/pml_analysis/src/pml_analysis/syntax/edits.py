@@ -76,3 +76,20 @@ class _Writing:
 def _outermost_first(wrap: Wrap) -> tuple[int, int, int]:
     """Sort by start, insertions first, then the widest."""
     return (wrap.start, 0 if wrap.start == wrap.end else 1, -wrap.end)
+
+
+def composed(edited: Edited, earlier: Iterable[tuple[int, int]]) -> Edited:
+    """Return a text that was edited twice with the insertions of both times; `earlier` are the
+    spans, in the text before the last edits, that the first ones inserted."""
+    position = before = 0
+    both = list(edited.insertions)
+    end_of_text = len(edited.text)
+    for start, end in (*edited.insertions, (end_of_text, end_of_text)):
+        shift, until = position - before, before + start - position
+        both += [
+            (max(first, before) + shift, min(last, until) + shift)
+            for first, last in earlier
+            if max(first, before) < min(last, until)
+        ]
+        position, before = end, until
+    return Edited(edited.text, tuple(sorted(both)))

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -18,10 +19,25 @@ class Position(NamedTuple):
 
 
 class Source:
-    """A text with offsets in code points; lines end as in JavaScript."""
+    """A text with offsets in code points; lines end as in JavaScript. `inserted` are its spans
+    `[start, end)`, in order and without a line end, that the author did not write: positions and
+    lines are those of the text without them."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, inserted: Sequence[tuple[int, int]] = ()) -> None:
         self.text = text
+        self.inserted = tuple(inserted)
+
+    @cached_property
+    def _authors(self) -> "Source":
+        """The text without what was inserted."""
+        if not self.inserted:
+            return self
+        parts: list[str] = []
+        position = 0
+        for start, end in self.inserted:
+            parts.append(self.text[position:start])
+            position = end
+        return Source("".join((*parts, self.text[position:])))
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -35,20 +51,30 @@ class Source:
         return len(self._starts)
 
     def position(self, offset: int) -> Position:
-        """Return the position of an offset."""
+        """Return the position of an offset; of one in an insertion that of what follows."""
+        if self.inserted:
+            before = sum(min(end, offset) - start for start, end in self.inserted if start < offset)
+            return self._authors.position(offset - before)
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
 
+    def at(self, position: Position) -> int:
+        """Return the offset of a position that counts what was inserted, too."""
+        return self._starts[position.line - 1] + position.column - 1
+
     def offset(self, line: int, units: int) -> int:
         """Return the offset of a position in other units: the line from 1, in it UTF-16 units from
-        0."""
-        text = self.line(line)
+        0; both count what was inserted."""
+        text = self._line(line)
         if not text.isascii():
             units = len(text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore"))
         return self._starts[line - 1] + min(units, len(text))
 
     def line(self, number: int) -> str:
-        """Return the text of one line, without its end."""
+        """Return the author's text of one line, without its end."""
+        return self._authors._line(number)
+
+    def _line(self, number: int) -> str:
         start = self._starts[number - 1]
         found = LINE_END.search(self.text, start)
         return self.text[start : found.start() if found else len(self.text)]

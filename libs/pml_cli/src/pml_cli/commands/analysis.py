@@ -39,7 +39,7 @@ class Reader:
         if self.types:
             from pml_cli.commands.types import checked
 
-            return checked(code, found, tools, library.definitions)
+            return checked(found, tools, library.definitions)
         return found
 
 

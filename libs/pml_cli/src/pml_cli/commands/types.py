@@ -71,21 +71,19 @@ def _connected(client: Client) -> Sequence[ToolDefinition]:
 
 
 def checked(
-    code: str,
     found: Analysis | Rejection,
     tools: Sequence[ToolDefinition],
     capabilities: Mapping[str, ToolDefinition] = NONE,
 ) -> Analysis | Rejection:
     """Return the analysis of a program, or a rejection if it has type errors."""
-    return asyncio.run(_checked(code, found, tools, capabilities))
+    return asyncio.run(_checked(found, tools, capabilities))
 
 
 async def _checked(
-    code: str,
     found: Analysis | Rejection,
     tools: Sequence[ToolDefinition],
     capabilities: Mapping[str, ToolDefinition],
 ) -> Analysis | Rejection:
     limits = CheckerLimits(patience_s=_PATIENCE_S)
     async with deno_checker(CheckerCommand(find_deno_bin()), limits) as checker:
-        return await TypeCheck(checker, reject=True).of(code, found, tools, capabilities)
+        return await TypeCheck(checker, reject=True).of(found, tools, capabilities)

@@ -23,6 +23,10 @@ class ExecutionAnalyzed(Event):
     decisions. `insertions` are its spans `[start, end)`, in code points and in order, that the
     author did not write: without them it is `code`. `capabilities` are all that it reaches through
     calls, `injected` the same ones in the form that runs. `source` is that of the request.
+
+    Where the text that a client submitted was changed before the analysis, `submitted_code` is that
+    text, and `notices` say what was changed. Positions are those in it: `instrumented` has its
+    lines, and `insertions` contain what was inserted into it.
     """
 
     workflow_id: UUID
@@ -41,6 +45,8 @@ class ExecutionAnalyzed(Event):
     diagnostics: tuple[Diagnostic, ...] = ()
     dry_run: bool = False
     source: CapabilitySource | None = None
+    submitted_code: str | None = None
+    notices: tuple[str, ...] = ()
 
 
 class AnalysisRejected(Event):

@@ -24,7 +24,8 @@ class ExecutionRequested(Event):
     `source` is where `code` comes from; None if it was sent as it is, or is known. `called_as` is
     the name of the named capability that was called, `discovery_id` the discovery that the caller
     followed. `direct_tool` is the tool of a direct call: the gateway makes it itself, and `code`
-    is what it stands for.
+    is what it stands for. `submitted`: a client wrote `code` for this request, so that its analysis
+    may take a Markdown fence off it, and complete it where it ends without its result.
     """
 
     workflow_id: UUID
@@ -44,6 +45,7 @@ class ExecutionRequested(Event):
     called_as: str | None = None
     discovery_id: UUID | None = None
     direct_tool: str | None = None
+    submitted: bool = False
     requested_at: AwareDatetime
 
 

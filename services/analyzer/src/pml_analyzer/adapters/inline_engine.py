@@ -47,4 +47,5 @@ def analyzed(
         capabilities=library,
         known_as=request.known_as,
         dry_run=request.dry_run,
+        submitted=request.submitted,
     )

@@ -26,6 +26,7 @@ class _Inputs(NamedTuple):
     code: str
     policy: Policy
     known_as: tuple[str, ...]
+    submitted: bool
     limits: Limits
 
 
@@ -51,7 +52,14 @@ class AnalysisCache:
         """Return the analysis of a request's program."""
         if library is not NO_CAPABILITIES or request.dry_run or len(request.code) > _MAX_LENGTH:
             return await self.engine.analyze(request, tools, library, limits)
-        inputs = _Inputs(request.scope, request.code, request.policy, request.known_as, limits)
+        inputs = _Inputs(
+            request.scope,
+            request.code,
+            request.policy,
+            request.known_as,
+            request.submitted,
+            limits,
+        )
         entry = self._entries.get(inputs)
         if entry is not None and entry[0] is tools:
             self._entries.move_to_end(inputs)

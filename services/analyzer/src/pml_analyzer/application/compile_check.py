@@ -28,9 +28,7 @@ class CompileCheck:
         self._max_entries = max_entries
         self._entries: OrderedDict[bytes, CompileError | None] = OrderedDict()
 
-    async def of(
-        self, scope: Scope, code: str, outcome: Analysis | Rejection
-    ) -> Analysis | Rejection:
+    async def of(self, scope: Scope, outcome: Analysis | Rejection) -> Analysis | Rejection:
         """Return the outcome, or a rejection if the program or a capability that it reaches does
         not compile.
 
@@ -40,9 +38,9 @@ class CompileCheck:
             return outcome
         compile_error = await self._compile_error(scope, outcome.instrumented)
         if compile_error is not None:
-            authors = await self._compile_error(scope, code)
+            authors = await self._compile_error(scope, outcome.code)
             if authors is not None:
-                return does_not_compile(code, authors)
+                return does_not_compile(outcome.source, authors)
             log.error("the instrumented program does not compile: %s", compile_error)
             return instrumented_does_not_compile(compile_error)
         for one in outcome.injected:

@@ -38,10 +38,10 @@ async def on_execution_requested(
         # The author may use a tool that is newer than the cached catalog.
         tools = await catalog.refresh(scope)
         outcome = await analyses.of(request, tools, library, limits)
-    outcome = await compiles.of(scope, request.code, outcome)
+    outcome = await compiles.of(scope, outcome)
     if types is not None:
         called = await asyncio.to_thread(typed_capabilities, library.described(), tools)
-        outcome = await types.of(request.code, outcome, tools, called)
+        outcome = await types.of(outcome, tools, called)
     return [
         _rejected(request, outcome)
         if isinstance(outcome, Rejection)
@@ -50,6 +50,7 @@ async def on_execution_requested(
 
 
 def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnalyzed:
+    is_changed = analysis.code != request.code
     return ExecutionAnalyzed(
         event_id=ids.effect_id(request.event_id, "execution-analyzed"),
         scope=request.scope,
@@ -61,7 +62,9 @@ def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnaly
             name=request.name,
         ),
         intent=request.intent,
-        code=request.code,
+        code=analysis.code.strip("\r\n") if is_changed else request.code,
+        submitted_code=request.code if is_changed else None,
+        notices=analysis.notices,
         instrumented=analysis.instrumented,
         insertions=analysis.insertions,
         structure=analysis.structure,

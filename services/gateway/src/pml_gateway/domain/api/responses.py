@@ -43,6 +43,8 @@ def execute_response(workflow: Workflow, capability_name: str | None) -> Execute
         response["capability_id"] = workflow.analysis.capability.capability_id
         if workflow.analysis.diagnostics:
             response["warnings"] = workflow.analysis.diagnostics
+        if workflow.analysis.notices:
+            response["notices"] = workflow.analysis.notices
     if capability_name is not None:
         response["capability_name"] = capability_name
     match workflow:

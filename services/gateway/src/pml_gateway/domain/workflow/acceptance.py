@@ -78,6 +78,7 @@ def accepted(incoming: IncomingRequest, terms: Terms, rules: Rules) -> Workflow:
         source=_source_of(request) or program.source,
         called_as=program.called_as,
         discovery_id=request.discovery_id,
+        submitted=request.code is not None,
         requested_at=incoming.at,
     )
     return Workflow(

@@ -6,9 +6,12 @@ from pml_common.contracts.gateway import ExecutionRequested
 
 
 def is_analysis_of(requested: ExecutionRequested, analysis: ExecutionAnalyzed) -> bool:
-    """Whether an analysis is of exactly the requested program, for the same principal."""
+    """Whether an analysis is of exactly the requested program, for the same principal. Only a
+    submitted program may have been changed."""
+    changed = analysis.submitted_code if requested.submitted else None
     asked = requested.code, requested.principal, requested.name, requested.dry_run is not None
-    read = analysis.code, analysis.principal, analysis.capability.name, analysis.dry_run
+    code = analysis.code if changed is None else changed
+    read = code, analysis.principal, analysis.capability.name, analysis.dry_run
     ours = (analysis.scope, analysis.workflow_id) == (requested.scope, requested.workflow_id)
     return ours and read == asked
 

@@ -300,7 +300,7 @@ class ExecuteResponse(Contract):
     that of the suggestions, for the execution that follows; `speculation` tells what was run for an
     intent and a context, or why nothing was; `degraded`: they were found by words alone. `logs` are
     the last lines of the program's console, after `logs_omitted` others. `notices` say what the
-    caller should change: a former name of the capability, a yanked version, doubtful arguments;
+    caller should change: a former name of the capability, a yanked version, unknown arguments;
     `warnings` are what the analysis doubts in the program. `next` is the way on to the result where
     the workflow has not ended. `task` is the one whose result was asked for; `page` is in place of
     a result that was asked for in parts. `joined`: the workflow is that of an earlier, equal

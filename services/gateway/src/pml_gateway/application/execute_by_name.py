@@ -56,4 +56,7 @@ class CapabilityExecution:
             scope, principal, request, side, program, guessed=guessed
         )
         await self.cache.keep(record, request, executed.workflow)
-        return (await self.programs.response(executed)).model_copy(update=told)
+        answer = await self.programs.response(executed)
+        if told:
+            told = {"notices": (*notices, *answer.notices)}
+        return answer.model_copy(update=told)

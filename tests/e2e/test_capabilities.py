@@ -177,7 +177,9 @@ async def test_a_rule_on_a_name_holds_for_callers_and_for_the_capability_itself(
     nested = await _submitted(harness, LOOKING)
     assert nested["error"]["kind"] == "denied"
     assert "The rule cap:nest:* says deny." in nested["error"]["message"]
-    by_name = await harness.http.post("/api/execute", json={"capability": "nest:look"})
+    by_name = await harness.http.post(
+        "/api/execute", json={"capability": "nest:look", "args": {"path": "/"}}
+    )
     assert by_name.json()["error"]["kind"] == "denied"
     policy({})
     again = await harness.http.post(

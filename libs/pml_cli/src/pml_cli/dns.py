@@ -138,6 +138,17 @@ def rename(name: str, new_name: str, url: str | None, as_json: bool) -> None:
 
 @GROUP.command(
     NAME,
+    word("description", "What it is for; it is found by these words.", metavar="TEXT"),
+    URL,
+    AS_JSON,
+)
+def describe(name: str, description: str, url: str | None, as_json: bool) -> None:
+    """Say what the version that NAME selects is for."""
+    _change("describe", {"name": name, "description": description}, url, as_json=as_json)
+
+
+@GROUP.command(
+    NAME,
     word("version_tag", "Tag for the version that NAME selects, as v1.2.0.", nargs="?"),
     option("--add", "Tag to add to the record, as json.", action="append"),
     option("--remove", "Tag to remove from it.", action="append"),

@@ -209,6 +209,12 @@ def test_diffs_are_coloured_on_a_terminal(
             "has the tags (none)",
         ),
         (
+            ["describe", "fs:read@2", "reads a file"],
+            "describe",
+            {"name": "fs:read@2", "description": "reads a file"},
+            "fs:read@2 is described: reads a file",
+        ),
+        (
             ["yank", "fs:read@2", "--reason", "loses [data]"],
             "yank",
             {"name": "fs:read@2", "reason": "loses [data]"},

@@ -95,6 +95,15 @@ async def test_nested_capabilities_come_with_the_arguments_that_they_certainly_n
     assert (report.certain, read.certain) == ({}, certain)
 
 
+async def test_nested_capabilities_need_what_their_parameters_require_too() -> None:
+    schema: JsonObject = {"properties": {"path": {"type": "string"}}, "required": ["path"]}
+    strict = READ_JSON.model_copy(update={"parameters_schema": schema})
+    known = _capabilities(meaning("fs_read_json", strict), meaning("report_weekly", REPORT))
+    event = await _answer("return capabilities.report_weekly({});", known)
+    assert isinstance(event, ExecutionAnalyzed)
+    assert event.injected[1].certain == {"required": ["path"]}
+
+
 async def test_a_program_without_capabilities_asks_for_none() -> None:
     capabilities = _capabilities(*KNOWN)
     assert isinstance(await _answer("return 1;", capabilities), ExecutionAnalyzed)

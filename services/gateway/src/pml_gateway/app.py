@@ -69,7 +69,8 @@ from pml_gateway.ports import Caller, LogMessage, OfferingServers
 from pml_gateway.settings import GatewaySettings
 
 _UNSEEN_CHANGES = ("learned", "created", "aliased", "tagged", "labelled")
-"""Changes of capabilities that leave the listed tools as they are, unless the health changed."""
+"""Changes of capabilities that leave the listed tools as they are, unless health or description
+changed."""
 
 _DELETE_EVERY_S = 3600.0
 _DELETE_FIRST_S = 60.0
@@ -380,7 +381,8 @@ def _change_publisher(endpoint: McpEndpoint) -> OnTools:
 
 def _capability_publisher(endpoint: McpEndpoint) -> Callable[[CapabilityChanged], Awaitable[None]]:
     async def publish_change(change: CapabilityChanged) -> None:
-        if change.change not in _UNSEEN_CHANGES or change.health is not None:
+        is_told = change.health is not None or change.described
+        if change.change not in _UNSEEN_CHANGES or is_told:
             await endpoint.tools_changed()
 
     return publish_change

@@ -10,6 +10,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.catalog import QueryType
 from pml_common.contracts.dns import (
     Change,
+    DescribeRecord,
     DnsQuery,
     Fork,
     LabelRecord,
@@ -113,6 +114,23 @@ async def test_a_change_is_asked_for_the_caller_and_returns_the_record(
         (asked,) = dns.changes
         assert (asked.scope, asked.principal, asked.is_admin) == (SCOPE, "mira", False)
         assert (asked.reference, asked.change) == (NAME, change)
+
+
+async def test_a_version_is_described_for_the_caller_once_under_a_key(world: Worlds) -> None:
+    async with with_dns(world) as (w, dns):
+        body: Json = {"name": NAME, "description": "reads a file"}
+        headers = {"Idempotency-Key": "k1"}
+        for _ in "12":
+            answer = await w.http.post("/api/dns/describe", json=body, headers=headers)
+            assert answer.status_code == 200, answer.text
+            assert answer.json() == example(catalog.DESCRIBE_RECORD).model_dump(mode="json")
+        await w.http.post("/api/dns/describe", json=body, headers=APPROVER)
+        first, again, admins = dns.asked
+        assert isinstance(first, DescribeRecord)
+        assert first == again
+        assert (first.scope, first.principal, first.is_admin) == (SCOPE, "mira", False)
+        assert (first.reference, first.description) == (NAME, "reads a file")
+        assert admins.is_admin
 
 
 async def test_a_merge_is_planned_and_registered_for_the_caller_once_under_a_key(
@@ -253,6 +271,13 @@ async def test_an_invalid_name_is_rejected_with_the_part_that_is_wrong(
         ("rename", {"name": "fs:read", "new_name": "a:b", "scope": {}}, "scope", "unknown field"),
         ("yank", {"name": "fs:read", "reason": ""}, "reason", "at least 1"),
         ("yank", {"name": "fs:read"}, "reason", "Field required"),
+        ("describe", {"name": "fs:read"}, "description", "Field required"),
+        (
+            "describe",
+            {"name": "fs:read", "description": " "},
+            "description",
+            "must be text that is not blank, without NUL",
+        ),
         (
             "yank",
             {"name": "fs:read", "reason": "a\0b"},

@@ -39,7 +39,8 @@ async def test_every_operation_describes_the_errors_that_any_may_have(world: Wor
             if path.startswith("/api/"):
                 common |= {"403", "413", "422", "503"}
             assert common <= set(operation["responses"]), path
-    for change in ("fork", "rename", "tag", "yank", "unyank", "visibility", "transfer", "merge"):
+    changes = ("rename", "describe", "tag", "yank", "unyank", "visibility", "transfer")
+    for change in ("fork", "merge", *changes):
         assert "409" in described[f"/api/dns/{change}"]["post"]["responses"]
 
 

@@ -14,7 +14,7 @@ from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.adapters.local_notifier import LocalNotifier
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.acceptance import Program
-from pml_gateway.ports import HERE
+from pml_gateway.ports import HERE, Caller
 from services.gateway.tests.support.builders import CODE_HASH, ELSEWHERE, SCOPE, workflow
 from services.gateway.tests.support.fakes import record
 from services.gateway.tests.support.harness import World, Worlds
@@ -129,6 +129,38 @@ async def test_a_name_is_given_or_released_before_the_end_is_answered(world: Wor
         assert w.peers.reserved == {}
         await w.execute("return 2;")
         assert len(w.peers.settled) == 2
+
+
+async def test_a_name_that_is_given_later_is_told_and_never_a_provisional_one(
+    world: Worlds,
+) -> None:
+    async with world() as w:
+        provisional = record(workflow(), "unnamed_1f3e")
+        w.peers.names[CAPABILITY] = provisional
+        assert (await w.execute("return 1;"))["capability_name"] == "unnamed_1f3e"
+        w.peers.is_busy = True
+        answer = await w.execute("return 1;", name="fs:look", fresh=True)
+        assert (answer["status"], answer.get("capability_name")) == ("success", None)
+        (notice,) = answer["notices"]
+        assert notice.startswith("fs:look is given later: the registry does not answer.")
+        failed = await w.execute("fail", name="fs:other")
+        assert (failed["status"], failed.get("notices")) == ("error", None)
+        w.peers.is_busy = False
+        got = await w.tools.call(
+            Caller(SCOPE, "mira"), "pml_get_task_result", {"workflow_id": answer["workflow_id"]}
+        )
+        assert ("fs:look", True) in w.peers.settled
+        assert "is given later" not in str(got.meta)
+
+
+async def test_a_name_that_was_not_given_is_told(world: Worlds) -> None:
+    async with world() as w:
+        w.peers.names[CAPABILITY] = record(workflow(), "unnamed_1f3e")
+        w.peers.refuses_names = True
+        answer = await w.execute("return 1;", name="fs:look")
+        assert (answer["status"], answer.get("capability_name")) == ("success", None)
+        (notice,) = answer["notices"]
+        assert notice.startswith("fs:look was not given to this program")
 
 
 async def test_a_dry_run_reserves_no_name(world: Worlds) -> None:

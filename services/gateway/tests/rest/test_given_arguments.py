@@ -1,4 +1,4 @@
-"""Arguments of capabilities that are called by name: refused before anything runs, or doubted."""
+"""Arguments of capabilities that are called by name: refused before anything runs, or unknown."""
 
 import pytest
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.integration
 SCHEMA = {
     "type": "object",
     "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}},
-    "required": ["path"],
+    "required": ["path", "limit"],
     CERTAIN: {"properties": {"path": {"type": "string"}}, "required": ["path"]},
 }
 CALLER = Caller(SCOPE, "mira")
@@ -28,7 +28,7 @@ async def test_arguments_that_cannot_work_run_nothing(w: World) -> None:
     assert answer.status_code == 422
     assert answer.json()["error"]["message"] == (
         "args.path is 3, and must be a string. Nothing ran. fs:look takes path (string), "
-        "limit (integer)."
+        'limit (integer). Its schema: {"type": "string"}'
     )
     tools = w.tools
     calls: list[tuple[str, JsonObject]] = [
@@ -39,18 +39,29 @@ async def test_arguments_that_cannot_work_run_nothing(w: World) -> None:
         refused = await tools.call(CALLER, name, args)
         assert refused.is_error
         assert "args.path is missing. Nothing ran." in str(refused.content)
+    inferred: list[tuple[JsonObject, str]] = [
+        ({"path": "/a"}, "args.limit is missing. Nothing ran."),
+        ({"path": "/a", "limit": "many"}, 'args.limit is "many", and must be an integer.'),
+    ]
+    for args, said in inferred:
+        by_execute: JsonObject = {"capability": "fs:look", "args": args}
+        for name, asked in (("cap_fs_look", args), ("pml_execute", by_execute)):
+            refused = await tools.call(CALLER, name, asked)
+            assert refused.is_error
+            assert said in str(refused.content)
     assert w.peers.requests == w.peers.runs == []
 
 
-async def test_a_doubt_stands_in_the_answer(w: World) -> None:
+async def test_an_unknown_argument_stands_in_the_answer(w: World) -> None:
     learn(w, parameters_schema=SCHEMA)
-    answer = await look(w, "/a", args={"path": "/a", "limit": "many"})
-    doubt = 'args.limit is "many", and must be an integer.'
+    args: JsonObject = {"path": "/a", "limit": 1, "limti": 2}
+    answer = await look(w, "/a", args=args)
+    doubt = "args.limti is no known parameter of the capability; did you mean limit?"
     assert (answer["status"], answer["notices"]) == ("success", [doubt])
-    assert "notices" not in await look(w, "/a")
+    assert "notices" not in await look(w, "/a", args={"path": "/a", "limit": 1})
     tools = w.tools
-    called = await tools.call(CALLER, "cap_fs_look", {"path": "/a", "limit": "many"})
+    called = await tools.call(CALLER, "cap_fs_look", args)
     assert (called.is_error, called.meta) == (False, {"pml/notices": [doubt]})
     learn(w, "fail", parameters_schema=SCHEMA)
-    failed = await tools.call(CALLER, "cap_fs_look", {"path": "/a", "limit": "many"})
+    failed = await tools.call(CALLER, "cap_fs_look", args)
     assert f"notice: {doubt}" in str(failed.content)

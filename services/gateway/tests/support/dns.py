@@ -21,6 +21,7 @@ DNS_QUERIES = (
     catalog.QUERY_RECORDS,
     catalog.READ_HISTORY,
     catalog.CHANGE_RECORD,
+    catalog.DESCRIBE_RECORD,
     catalog.PLAN_MERGE,
     catalog.MERGE_CAPABILITIES,
     catalog.CURATE,

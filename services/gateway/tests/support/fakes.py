@@ -82,6 +82,10 @@ class FakeServices:
     """Principals whose programs' references were described."""
     reads_journals: bool = False
     is_degraded: bool = False
+    is_busy: bool = False
+    """The registry does not settle names in time."""
+    refuses_names: bool = False
+    """The registry refuses names: its programs are not what ran."""
     dynamic: tuple[DynamicCall, ...] = ()
     known_hits: tuple[CapabilityHit, ...] = ()
     graph: FakeGraph = field(default_factory=FakeGraph)
@@ -191,6 +195,10 @@ class FakeServices:
         return ReservedName(name=query.name, purpose="create")
 
     async def _settle(self, query: SettleName) -> SettledName:
+        if self.is_busy:
+            raise QueryFailed("unavailable", "the registry is busy")
+        if self.refuses_names:
+            raise QueryFailed("conflict", "its code is not what was signed")
         name = self.reserved.pop(query.workflow_id, None)
         if name is not None:
             self.settled.append((name, query.succeeded))

@@ -76,9 +76,9 @@ def test_a_run_that_is_not_dry_has_no_mocks() -> None:
     assert (command.mocks, command.grant.dry_run) == ({}, False)
 
 
-def test_the_executor_is_told_which_arguments_the_program_certainly_needs() -> None:
-    new, certain = workflow(), {"required": ["path"]}
-    schema = {"type": "object", CERTAIN: certain}
+def test_the_executor_is_told_which_arguments_the_program_needs() -> None:
+    new, certain = workflow(), {"required": ["path", "limit"]}
+    schema = {"type": "object", "required": ["limit"], CERTAIN: {"required": ["path"]}}
     analysis = analyzed(new).model_copy(update={"parameters_schema": schema})
     _, (command,) = after(new, Analyzed(analysis, AT))
     assert isinstance(command, RunWorkflow)

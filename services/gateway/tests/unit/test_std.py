@@ -17,6 +17,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.display_names import RESERVED_NAMESPACES
 from pml_common.contracts.dns import (
     ChangeRecord,
+    DescribeRecord,
     DnsQuery,
     Fork,
     LabelRecord,
@@ -84,6 +85,7 @@ def test_ac15_the_tools_are_listed_like_those_of_a_connected_server() -> None:
     assert set(servers.list_tools()) == set(servers.status()) == set(MODULES)
     assert set(MODULES) <= set(RESERVED_NAMESPACES)
     assert sorted(definitions()) == [
+        "describe",
         "fork",
         "history",
         "lookup",
@@ -97,7 +99,7 @@ def test_ac15_the_tools_are_listed_like_those_of_a_connected_server() -> None:
         "whois",
         "yank",
     ]
-    assert servers.status()["dns"].tools == 12
+    assert servers.status()["dns"].tools == 13
     for tool in definitions().values():
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.description
@@ -163,6 +165,26 @@ async def test_a_change_is_asked_for_the_caller_and_a_repeated_call_is_the_same_
     assert (first.scope, first.principal, first.is_admin) == (SCOPE, "mira", False)
     assert (first.reference, first.change) == ("fs:read@2", change)
     assert first == again
+    assert first.request_id != other.request_id
+
+
+async def test_a_description_is_asked_for_the_caller_once_for_each_call() -> None:
+    args: JsonObject = {**NAMED, "description": "reads a file"}
+    first, again, other = await asked(
+        ("describe", args, origin()),
+        ("describe", args, origin()),
+        ("describe", args, origin(uuid4())),
+    )
+    assert isinstance(first, DescribeRecord)
+    assert isinstance(other, DescribeRecord)
+    assert first == again
+    expected = DescribeRecord(
+        **CALLER,
+        request_id=first.request_id,
+        reference="fs:read@2",
+        description="reads a file",
+    )
+    assert first == expected
     assert first.request_id != other.request_id
 
 

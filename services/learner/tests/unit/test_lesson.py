@@ -14,6 +14,7 @@ from pml_learner.domain.temporal_difference import TdRule
 from services.learner.tests.support.builders import (
     CREATE,
     READ,
+    SCOPE,
     finished_run,
     nested_run,
     tool_call,
@@ -68,6 +69,25 @@ def test_messages_have_whole_values_and_ids_derived_from_the_run() -> None:
     assert isinstance(observed, EdgesObserved)
     assert observed.event_id == ids.effect_id(run.event_id, "edges-observed")
     assert [(edge.from_tool, edge.to_tool) for edge in observed.edges] == [("fs:stat", "fs:read")]
+
+
+def test_the_first_program_that_succeeded_says_what_its_capability_is_for() -> None:
+    def said(*runs: RunFinished) -> str | None:
+        before = {
+            (SCOPE, known.capability_id): Experience() for known in capabilities_of(runs).values()
+        }
+        messages = messages_of(lessons_of(before, runs, TdRule()))
+        (updated, *_) = messages[runs[-1].event_id]
+        assert isinstance(updated, LearningUpdated)
+        return updated.intent
+
+    failed = finished_run(success=False).model_copy(update={"intent": "zzz nonsense"})
+    silent = finished_run().model_copy(update={"intent": None})
+    counts = finished_run().model_copy(update={"intent": "count lines"})
+    greets = finished_run().model_copy(update={"intent": "greet"})
+    by_name = finished_run().model_copy(update={"intent": "my report", "called_as": "text:count"})
+    assert said(failed, silent, by_name, counts, greets) == "count lines"
+    assert said(failed, silent, by_name) is None
 
 
 def test_a_run_without_calls_shows_no_edges() -> None:

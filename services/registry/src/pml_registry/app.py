@@ -62,6 +62,7 @@ from pml_registry.entrypoints.bus.on_merge import Merging, on_merge_capabilities
 from pml_registry.entrypoints.bus.on_outputs_observed import on_outputs_observed
 from pml_registry.entrypoints.bus.on_records import (
     on_change_record,
+    on_describe_record,
     on_lookup_record,
     on_query_records,
     on_read_history,
@@ -199,6 +200,8 @@ async def _serve_records(bus: Bus, merging: Merging, checks: VersionChecks) -> N
     await bus.serve(catalog.READ_HISTORY, map_unavailable(history, unavailable))
     change = partial(on_change_record, service=service)
     await bus.serve(catalog.CHANGE_RECORD, map_unavailable(change, unavailable))
+    describe = partial(on_describe_record, service=service)
+    await bus.serve(catalog.DESCRIBE_RECORD, map_unavailable(describe, unavailable))
     plan = partial(on_plan_merge, merging=merging)
     await bus.serve(catalog.PLAN_MERGE, map_unavailable(plan, unavailable))
     merge = partial(on_merge_capabilities, merging=merging)
@@ -295,7 +298,7 @@ async def _consume_events(
     )
     await bus.consume_batches(
         catalog.REGISTRY_ON_LEARNING_UPDATED,
-        partial(on_learning_updated, capabilities=capabilities),
+        partial(on_learning_updated, capabilities=capabilities, embedder=embedder),
     )
     await bus.consume(
         catalog.REGISTRY_ON_TOOLS_LISTED,

@@ -9,9 +9,11 @@ import pytest
 from pml_common.bus.errors import QueryFailed, Rejected
 from services.registry.tests.support.builders import (
     HASH,
+    OTHER_HASH,
     SIMILAR_HASH,
     UNNAMED,
     analysed,
+    learning_update,
 )
 from services.registry.tests.support.store_driver import StoreDriver, changes
 
@@ -32,7 +34,7 @@ async def test_an_analysis_creates_an_unlisted_capability(registry: StoreDriver)
         analysis.structure,
         analysis.parameters_schema,
     )
-    assert (record.description, record.tools_used) == ("read it", ("fs:stat", "fs:read"))
+    assert (record.description, record.tools_used) == ("", ("fs:stat", "fs:read"))
     assert (record.created_by, record.usage.count) == ("agent-7", 0)
 
 
@@ -87,20 +89,17 @@ async def test_a_capability_named_later_is_found_by_both_names(
     assert sorted(await registry.names()) == ["fs:ensure", f"{UNNAMED}1"]
 
 
-async def test_an_intent_fills_an_empty_description_only(registry: StoreDriver) -> None:
-    await registry.analysed(analysed())
-    await registry.analysed(analysed(intent="read it"))
-    await registry.analysed(analysed(intent="something else"))
-    assert (await registry.resolve(UNNAMED)).description == "read it"
-
-
 async def test_code_with_a_nul_is_rejected_and_an_intent_with_one_is_not(
     registry: StoreDriver,
 ) -> None:
     with pytest.raises(Rejected, match="NUL"):
         await registry.analysed(analysed(code="'\x00'"))
-    await registry.analysed(analysed(intent="read\x00it"))
-    assert (await registry.resolve(UNNAMED)).description.startswith("read")
+    await registry.named("fs:read", analysed(intent="read\x00it"))
+    assert (await registry.resolve("fs:read")).description.startswith("read")
+    await registry.analysed(analysed(OTHER_HASH))
+    await registry.learned(learning_update(code_hash=OTHER_HASH, intent="write\x00it"))
+    other = await registry.resolve(str(analysed(OTHER_HASH).capability.capability_id))
+    assert other.description.startswith("write")
 
 
 @pytest.mark.parametrize("reference", ["fs:ensure", "cap:fs:ensure"])

@@ -48,7 +48,8 @@ async def test_programs_that_ran_are_suggested_named_and_made_one(
     async with serve(settings, registry):
         for analysis in (*variants, diff):
             await gateway.publish(analysis)
-            await gateway.publish(learning_update(code_hash=analysis.capability.code_hash))
+            code_hash, intent = analysis.capability.code_hash, analysis.intent
+            await gateway.publish(learning_update(code_hash=code_hash, intent=intent))
 
         async def suggested() -> Curation | None:
             found = await gateway.request(catalog.CURATE, Curate.model_validate(ASKING))

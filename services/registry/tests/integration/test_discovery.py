@@ -51,7 +51,7 @@ async def filled(stores: Stores, embedder: Embedder) -> Stores:
     draws = analysed(OTHER_HASH, intent="draw one file as art", tools=[])
     await StoreDriver(stores, embedder).named("fs:show", shows)
     await StoreDriver(stores, embedder).analysed(draws)
-    await on_learning_updated([learning_update()], stores.capabilities)
+    await on_learning_updated([learning_update()], stores.capabilities, embedder)
     return stores
 
 
@@ -249,7 +249,7 @@ async def test_of_equal_capabilities_the_reliable_one_leads(
         analysis = analysed(code_hash, intent="show one file", tools=[])
         await StoreDriver(stores, embedder).named(name, analysis)
         learnt = learning_update(20, code_hash=code_hash, successes=successes)
-        await on_learning_updated([learnt], stores.capabilities)
+        await on_learning_updated([learnt], stores.capabilities, embedder)
     page = await _discover(stores, embedder, "show one file")
     assert [hit.name for hit in page.hits] == ["fs:bone", "fs:aone"]
     assert page.hits[1].score < 0.7 * page.hits[0].score

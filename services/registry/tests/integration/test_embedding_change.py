@@ -81,7 +81,7 @@ async def deployment(postgres_dsn: str, embedder: Embedder) -> AsyncGenerator[De
         tools = [tool(f"fs:read_{at}", f"Returns file {at}.") for at in range(3)]
         await on_tools_listed(listed(*tools), made.stores.tools, serving)
         await StoreDriver(made.stores, serving).named("fs:show", analysed(intent="show a file"))
-        await on_learning_updated([learning_update()], made.stores.capabilities)
+        await on_learning_updated([learning_update()], made.stores.capabilities, serving)
         yield made
 
 

@@ -97,7 +97,9 @@ async def test_a_behaviour_is_in_the_index_while_it_is_listed(found: QdrantSearc
     await driver.analysed(analysed(intent="show a file"))
     await found.upkeep.catch_up()
     assert len(await _indexed(found)) == len(TOOLS)
-    await on_learning_updated([learning_update()], found.stores.capabilities)
+    await on_learning_updated(
+        [learning_update(intent="show a file")], found.stores.capabilities, found.serving
+    )
     await found.upkeep.catch_up()
     assert len(await _indexed(found)) == len(TOOLS) + 1
     page = await found.discover("show a file", type="capability")

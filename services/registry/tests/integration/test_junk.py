@@ -9,6 +9,7 @@ from pml_common.contracts import ids
 from pml_common.contracts.dns import Fork, Rename
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import SCOPE, learning_update
 from services.registry.tests.support.curation_driver import CurationDriver, program
 from services.registry.tests.support.stores import Stores
@@ -89,14 +90,14 @@ async def test_a_program_that_differs_from_a_named_one_by_literals_alone_is_not_
 
 
 async def test_of_variants_that_succeed_at_once_one_is_offered(
-    curation: CurationDriver, stores: Stores
+    curation: CurationDriver, stores: Stores, embedder: Embedder
 ) -> None:
     variants = [program(READ.replace("a.json", f"{number}.json")) for number in range(12)]
     await curation.analysed(*variants)
     updates = [learning_update(1, code_hash=each.capability.code_hash) for each in variants]
     await asyncio.gather(
-        *(on_learning_updated([update], stores.capabilities) for update in updates[:6]),
-        on_learning_updated(updates[6:], stores.capabilities),
+        *(on_learning_updated([update], stores.capabilities, embedder) for update in updates[:6]),
+        on_learning_updated(updates[6:], stores.capabilities, embedder),
     )
     assert len(await curation.base.names(unlisted=False)) == 1
     assert len(await curation.base.names()) == 12

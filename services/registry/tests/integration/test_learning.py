@@ -8,6 +8,7 @@ from pml_common.bus.errors import QueryFailed, Retryable
 from pml_common.contracts.registry import ListCapabilities
 from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
+from pml_registry.ports.vectors import Embedder
 from services.registry.tests.support.builders import (
     ELSEWHERE,
     HASH,
@@ -63,13 +64,13 @@ async def test_an_update_delivered_twice_publishes_the_same(registry: StoreDrive
 
 
 async def test_of_a_batch_each_capability_is_published_once(
-    registry: StoreDriver, stores: Stores
+    registry: StoreDriver, stores: Stores, embedder: Embedder
 ) -> None:
     await registry.analysed(analysed())
     await registry.named("fs:ensure", analysed(OTHER_HASH))
     updates = [learning_update(revision) for revision in (3, 1, 4, 2)]
     other = learning_update(2, code_hash=OTHER_HASH, successes=0)
-    handled = await on_learning_updated([*updates, other], stores.capabilities)
+    handled = await on_learning_updated([*updates, other], stores.capabilities, embedder)
     assert {cause: len(facts) for cause, facts in handled.facts.items()} == {
         updates[2].event_id: 1,
         other.event_id: 1,
@@ -79,33 +80,35 @@ async def test_of_a_batch_each_capability_is_published_once(
         ("fs:ensure", "learned"),
     ]
     assert (await registry.resolve(UNNAMED)).usage.count == 4
-    again = await on_learning_updated([updates[1], other, updates[2]], stores.capabilities)
+    again = await on_learning_updated(
+        [updates[1], other, updates[2]], stores.capabilities, embedder
+    )
     assert {cause: list(facts) for cause, facts in again.facts.items() if facts} == {
         cause: list(facts) for cause, facts in handled.facts.items()
     }
 
 
 async def test_batches_that_share_updates_store_the_newest(
-    registry: StoreDriver, stores: Stores
+    registry: StoreDriver, stores: Stores, embedder: Embedder
 ) -> None:
     hashes = [HASH, OTHER_HASH, "beef" * 16]
     await registry.analysed(*(analysed(each) for each in hashes))
     updates = [learning_update(n, code_hash=each) for n in range(1, 9) for each in hashes]
     await asyncio.gather(
-        on_learning_updated(updates[:18], stores.capabilities),
-        on_learning_updated(updates[:5:-1], stores.capabilities),
-        on_learning_updated(updates[3:21], stores.capabilities),
+        on_learning_updated(updates[:18], stores.capabilities, embedder),
+        on_learning_updated(updates[:5:-1], stores.capabilities, embedder),
+        on_learning_updated(updates[3:21], stores.capabilities, embedder),
     )
     records = (await stores.capabilities.page(ALL)).capabilities
     assert [(record.usage.count, record.listed) for record in records] == [(8, True)] * 3
 
 
 async def test_in_a_batch_updates_of_an_unknown_capability_alone_are_retried(
-    registry: StoreDriver, stores: Stores
+    registry: StoreDriver, stores: Stores, embedder: Embedder
 ) -> None:
     await registry.analysed(analysed())
     known, unknown = learning_update(1), learning_update(1, code_hash=OTHER_HASH)
-    handled = await on_learning_updated([unknown, known], stores.capabilities)
+    handled = await on_learning_updated([unknown, known], stores.capabilities, embedder)
     assert list(handled.failed) == [unknown.event_id]
     assert [cause for cause, facts in handled.facts.items() if facts] == [known.event_id]
     await registry.named("fs:ensure", analysed(OTHER_HASH))
@@ -126,7 +129,7 @@ async def test_an_update_of_an_unknown_capability_is_retried_later(
 
 
 async def test_capabilities_are_listed_most_used_first_in_pages(
-    registry: StoreDriver, stores: Stores
+    registry: StoreDriver, stores: Stores, embedder: Embedder
 ) -> None:
     for code_hash, name in ((HASH, "fs:b"), (OTHER_HASH, "fs:c"), ("beef" * 16, "fs:a")):
         await registry.named(name, analysed(code_hash))

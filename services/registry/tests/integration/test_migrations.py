@@ -119,6 +119,26 @@ async def test_vectors_of_the_model_with_most_of_them_are_moved(empty_dsn: str) 
         assert left.key.id != found.id
 
 
+async def test_versions_from_before_they_were_described_keep_that_of_their_behaviour(
+    empty_dsn: str,
+) -> None:
+    every = list(read_migrations("pml_registry"))
+    await migrate(empty_dsn, "registry", [each for each in every if each.name < _BEFORE])
+    session = await asyncpg.connect(empty_dsn, server_settings={"search_path": "registry,public"})
+    try:
+        await session.execute(_TWO_CAPABILITIES)
+        await session.execute("UPDATE workflow_pattern SET description = 'said of ' || code")
+    finally:
+        await session.close()
+    async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
+        await pools.batch.execute("UPDATE workflow_pattern SET description = 'said since'")
+        rows = await pools.batch.fetch("SELECT description FROM capability_version")
+        assert {row["description"] for row in rows} == {"said of return 1;", "said of return 2;"}
+        await pools.batch.execute("UPDATE capability_versions SET description = NULL")
+        rows = await pools.batch.fetch("SELECT description FROM capability_version")
+        assert {row["description"] for row in rows} == {"said since"}
+
+
 _EDGES = """
 INSERT INTO capability_dependency (
     org, project, from_capability_id, to_capability_id, edge_type, edge_source, observed_count,

@@ -38,7 +38,7 @@ async def _fill(stores: Stores, embedder: Embedder) -> None:
     await on_tools_listed(listed(tool("fs:show", "Shows one file.")), stores.tools, embedder)
     analysis = analysed(intent="print one file", tools=[])
     await StoreDriver(stores, embedder).named("fs:print", analysis)
-    await on_learning_updated([learning_update()], stores.capabilities)
+    await on_learning_updated([learning_update()], stores.capabilities, embedder)
 
 
 async def test_they_are_found_by_the_words_of_their_documents(

@@ -28,6 +28,7 @@ ROUNDS = 4
 
 ACROSS: Mapping[str, str] = {
     "seen-capabilities": "a batch of messages, each with its scope",
+    "undescribed": "a batch of messages, each with its scope",
     "learn-once": "a batch of messages, each with its scope",
     "unknown-capabilities": "a batch of messages, each with its scope",
     "claim-edges": "a batch of messages, each with its scope",

@@ -34,9 +34,9 @@ async def test_a_learning_update_rewrites_no_searched_column(
 ) -> None:
     capabilities, pools = stores.capabilities, stores.pools
     await on_execution_analyzed([analysed()], capabilities, embedder, TrustedHashes())
-    await on_learning_updated([learning_update(1)], capabilities)
+    await on_learning_updated([learning_update(1)], capabilities, embedder)
     listed = await pools.batch.fetchval(_VERSION)
-    await on_learning_updated([learning_update(2)], capabilities)
+    await on_learning_updated([learning_update(2)], capabilities, embedder)
     assert await pools.batch.fetchval(_VERSION) == listed
     assert await pools.batch.fetchval("SELECT usage_count FROM capability") == 2
 

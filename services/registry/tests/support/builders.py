@@ -85,9 +85,11 @@ def learning_update(
     successes: int | None = None,
     value: tuple[float, float, float] | None = None,
     faults: tuple[int, int] = (0, 0),
+    intent: str | None = None,
 ) -> LearningUpdated:
     """Build the learner's event after `revision` runs, `faults` of them failed by the caller and by
-    the environment; `value` is the learned success rate with its interval."""
+    the environment; `value` is the learned success rate with its interval, `intent` that of the
+    first run that succeeded."""
     low, rate, high = value or (None, None, None)
     workflow_id = uuid4()
     succeeded = revision if successes is None else successes
@@ -112,6 +114,7 @@ def learning_update(
             high=high,
         ),
         learning=Learning(paths=(path,), dominant_path=path.path),
+        intent=intent,
     )
 
 

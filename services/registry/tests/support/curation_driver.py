@@ -114,7 +114,9 @@ class CurationDriver:
 
     async def learned(self, analysis: ExecutionAnalyzed, runs: int = 1) -> None:
         code_hash, scope = analysis.capability.code_hash, analysis.scope
-        await self.base.learned(learning_update(runs, code_hash=code_hash, scope=scope))
+        intent = analysis.intent
+        update = learning_update(runs, code_hash=code_hash, scope=scope, intent=intent)
+        await self.base.learned(update)
 
     async def named(self, name: str, analysis: ExecutionAnalyzed) -> None:
         """Run a program successfully under a name."""
@@ -133,6 +135,7 @@ class CurationDriver:
             workflow_id=analysis.workflow_id,
             principal=analysis.principal,
             update=update,
+            intent=analysis.intent or "",
         )
         decided = await self.base.naming.reserve(analysis.scope, wish)
         assert not isinstance(decided, Refusal), decided

@@ -13,6 +13,7 @@ from pml_common.contracts.dns import (
     Change,
     ChangedRecord,
     ChangeRecord,
+    DescribeRecord,
     History,
     LookupRecord,
     QueryRecords,
@@ -46,6 +47,7 @@ from pml_registry.entrypoints.bus.on_learning_updated import on_learning_updated
 from pml_registry.entrypoints.bus.on_list_capabilities import on_list_capabilities
 from pml_registry.entrypoints.bus.on_records import (
     on_change_record,
+    on_describe_record,
     on_lookup_record,
     on_query_records,
     on_read_history,
@@ -132,7 +134,8 @@ class StoreDriver:
 
     async def learned(self, *updates: LearningUpdated) -> Sequence[Message]:
         """Handle a batch; return what is published. Raises the first error of one of them."""
-        return published(await on_learning_updated(updates, self._stores.capabilities), updates)
+        capabilities = self._stores.capabilities
+        return published(await on_learning_updated(updates, capabilities, self._embedder), updates)
 
     async def resolve(self, reference: str, scope: Scope = SCOPE) -> CapabilityRecord:
         query = ResolveCapability(scope=scope, reference=reference)
@@ -177,6 +180,25 @@ class StoreDriver:
             change=change,
         )
         return await on_change_record(query, self.service)
+
+    async def described(
+        self,
+        reference: str,
+        description: str,
+        by: Viewer = OWNER,
+        *,
+        request_id: UUID | None = None,
+    ) -> ChangedRecord:
+        """Say what a version is for, as its owner, unless another does."""
+        query = DescribeRecord(
+            scope=by.scope,
+            principal=by.principal or "",
+            is_admin=by.is_admin,
+            request_id=request_id or uuid4(),
+            reference=reference,
+            description=description,
+        )
+        return await on_describe_record(query, self.service)
 
     async def lookup(self, reference: str, by: Viewer = OWNER) -> ResolvedName:
         query = LookupRecord(scope=by.scope, principal=by.principal or "", reference=reference)

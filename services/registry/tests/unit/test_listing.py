@@ -5,12 +5,18 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_registry.domain.listing import Listing, StoredCapability, listing, newest_of_each
+from pml_registry.domain.listing import (
+    Listing,
+    StoredCapability,
+    first_intents,
+    listing,
+    newest_of_each,
+)
 from services.registry.tests.support.builders import OTHER_HASH, UNNAMED, learning_update
 
 
 def stored(revision: int = 0, *, listed: bool = False) -> StoredCapability:
-    return StoredCapability(UNNAMED, False, listed, "", (), revision)
+    return StoredCapability(UNNAMED, False, listed, revision)
 
 
 def test_the_first_success_lists_a_capability() -> None:
@@ -47,6 +53,15 @@ def test_of_several_updates_the_newest_of_each_capability_remains() -> None:
     assert {each.event_id for each in newest_of_each([*ours, other])} == {
         ours[1].event_id,
         other.event_id,
+    }
+
+
+def test_the_first_success_with_an_intent_says_what_a_capability_is_for() -> None:
+    said = {2: "count lines", 1: " ", 3: "greet", 4: None}
+    updates = [learning_update(revision, intent=intent) for revision, intent in said.items()]
+    other = learning_update(1, code_hash=OTHER_HASH)
+    assert first_intents([*reversed(updates), other]) == {
+        (updates[0].scope, updates[0].capability_id): "count lines"
     }
 
 

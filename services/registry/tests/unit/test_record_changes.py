@@ -29,6 +29,7 @@ from pml_registry.domain.cursors import (
 from pml_registry.domain.globs import like_of
 from pml_registry.domain.history import history_entry, unified_diff
 from pml_registry.domain.record_changes import (
+    Describe,
     Effect,
     OwnChange,
     RecordState,
@@ -82,7 +83,7 @@ def effect_of(before: RecordState, wanted: OwnChange, number: int | None = None)
         SetVisibility(visibility="project"),
         Transfer(owner=AUTHOR),
     ],
-    ids=lambda wanted: wanted.kind,
+    ids=lambda wanted: type(wanted).__name__,
 )
 def test_what_is_so_already_changes_nothing(wanted: OwnChange) -> None:
     assert change(state(None, None, tags=("files",)), wanted, Latest(), BY, None) is None
@@ -102,6 +103,17 @@ def test_an_owner_or_an_admin_changes_a_record(viewer: Viewer, may: bool) -> Non
     assert isinstance(found, Effect) == may
     if isinstance(found, Refused):
         assert "fs:read belongs to agent-7" in found.why
+
+
+def test_a_description_is_of_one_version_and_its_history_has_both() -> None:
+    before = state(None, None)
+    described = effect_of(before, Describe(" reads a file "), 1)
+    assert [each.description for each in described.state.versions] == ["reads a file", ""]
+    assert (described.change, described.version, described.describes) == ("labelled", 1, True)
+    assert described.details == {"description": "reads a file", "before": ""}
+    again = change(described.state, Describe("reads a file"), Number(1), BY, None)
+    assert again is None
+    assert not effect_of(before, LabelRecord(add=("io",))).describes
 
 
 def test_a_former_name_can_be_had_again() -> None:

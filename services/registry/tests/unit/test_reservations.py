@@ -10,6 +10,7 @@ from pml_common.contracts.display_names import parse_display_name
 from pml_common.contracts.references import Tag
 from pml_registry.domain.record_changes import Refused
 from pml_registry.domain.reservations import (
+    Purpose,
     Record,
     Refusal,
     Reservation,
@@ -18,6 +19,7 @@ from pml_registry.domain.reservations import (
     Use,
     Wish,
     decide,
+    description_of,
     holder_text,
     merge_refused,
 )
@@ -158,3 +160,21 @@ def test_a_merge_gets_a_free_name_and_code_without_one() -> None:
     known = merge_refused(None, RECORD)
     assert known is not None
     assert "this program is fs:read (acme.web.fs.read.a7f3) of ada already" in known.why
+
+
+@pytest.mark.parametrize(
+    ("purpose", "intent", "own", "latest", "said"),
+    [
+        ("create", "count lines", "try it", "", "count lines"),
+        ("create", " ", "try it", "", "try it"),
+        ("version", "count lines", "try it", "greet", "count lines"),
+        ("version", "", "try it", "greet", "greet"),
+        ("version", "", "try it", "", "try it"),
+        ("alias", "count lines", "try it", "", "try it"),
+    ],
+)
+def test_the_run_or_the_version_before_says_what_a_version_is_for(
+    purpose: Purpose, intent: str, own: str, latest: str, said: str
+) -> None:
+    held = replace(HELD, purpose=purpose, intent=intent)
+    assert description_of(held, own, latest) == said

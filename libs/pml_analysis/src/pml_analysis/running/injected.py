@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pml_analysis.decision.capabilities import Reached
 from pml_common.contracts.capability import InjectedCapability, NestedCapability
-from pml_common.contracts.parameters import certain_of
+from pml_common.contracts.parameters import needed_of
 
 
 def injected(
@@ -20,7 +20,7 @@ def injected(
             called_as=one.called_as,
             instrumented=found[one.capability_id].runs.text,
             insertions=found[one.capability_id].runs.insertions,
-            certain=certain_of(found[one.capability_id].about.parameters_schema),
+            certain=needed_of(found[one.capability_id].about.parameters_schema),
         )
         for one in nested
     )

@@ -26,6 +26,7 @@ _LONGEST: Final = 60
 _CHANGED: Final = {
     "fork": "{source} is copied as {name}",
     "rename": "{name} is called {new_name} now; the old name leads there",
+    "describe": "{name} is described: {description}",
     "yank": "{name} is yanked: {reason}",
     "unyank": "{name} is yanked no more",
     "visibility": "{name} is {visibility} now",

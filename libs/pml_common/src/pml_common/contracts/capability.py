@@ -159,7 +159,7 @@ class InjectedCapability(Contract):
 
     `called_as`, `instrumented` and `insertions` are as in `NestedCapability` and
     `ExecutionAnalyzed`; its node ids are those of its own structure. `certain` is the schema of the
-    arguments that it certainly needs, {} if none.
+    arguments that it needs, {} if none.
     """
 
     capability_id: UUID

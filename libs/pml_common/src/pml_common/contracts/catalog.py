@@ -496,6 +496,14 @@ CHANGE_RECORD = QueryType(
     "Rename, tag, yank, publish, transfer or fork a record.",
     clients=("gateway",),
 )
+DESCRIBE_RECORD = QueryType(
+    "registry",
+    "describe-record",
+    dns.DescribeRecord,
+    dns.ChangedRecord,
+    "Say what a version of a record is for.",
+    clients=("gateway",),
+)
 PLAN_MERGE = QueryType(
     "registry",
     "plan-merge",

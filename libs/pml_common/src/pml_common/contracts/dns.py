@@ -27,6 +27,8 @@ Glob = Annotated[str, StringConstraints(pattern=r"^[^\x00]{1,128}$")]
 """A pattern in which `*` stands for any text and `?` for any character."""
 Label = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
 """A record's tag, as `finance`."""
+Purpose = Annotated[str, StringConstraints(pattern=r"^[^\x00]{1,4000}$")]
+"""A description of a version; as long as an intent may be."""
 Cursor = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,512}$")]
 """A mark of where the next page begins; a text to be sent back as it is."""
 
@@ -46,7 +48,8 @@ RecordChange = Literal[
     "transferred",
     "forked",
 ]
-"""The kind of a change of a record; `published`: its visibility is another."""
+"""The kind of a change of a record; `published`: its visibility is another; `labelled`: its tags
+are, or the description of a version, which `details` has then."""
 
 
 class DnsQuery(Query):
@@ -94,12 +97,13 @@ class WhoisRecord(DnsQuery):
 class VersionSummary(Contract):
     """One version of a record. The registry has signed it by its key `key_id`, at `signed_at`;
     None for one that was signed before this was stored. `verified` and `health` are as in
-    `CapabilityRecord`."""
+    `CapabilityRecord`. `description`: what it is for."""
 
     version: int = Field(ge=1)
     version_tag: WholeTag | None = None
     capability_id: UUID
     code_hash: str
+    description: str = ""
     change_summary: str = ""
     created_by: str
     created_at: AwareDatetime
@@ -288,6 +292,14 @@ class ChangeRecord(DnsQuery):
     request_id: UUID
     reference: RecordReference
     change: Change
+
+
+class DescribeRecord(DnsQuery):
+    """Say what the version that the reference selects is for. Idempotent like `change-record`."""
+
+    request_id: UUID
+    reference: RecordReference
+    description: Purpose
 
 
 class ChangedRecord(Contract):

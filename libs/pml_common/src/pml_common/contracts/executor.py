@@ -30,9 +30,9 @@ class RunWorkflow(Command):
     dry run does not call, each with its successive results, the last one repeated. The run parks at
     calls that the grant does not cover, and once at the first call of each checkpoint. `timeout_s`
     excludes the time in which it is parked. `certain` is the schema of the arguments that the
-    program certainly needs, {} if none. `called_as` and `discovery_id` are as in
-    `ExecutionRequested`. `begins`: no earlier command of this run exists, so at
-    the first delivery of this one there is no journal.
+    program needs, {} if none: where they do not fit, a failure is its caller's fault. `called_as`
+    and `discovery_id` are as in `ExecutionRequested`. `begins`: no earlier command of this run
+    exists, so at the first delivery of this one there is no journal.
     """
 
     workflow_id: UUID

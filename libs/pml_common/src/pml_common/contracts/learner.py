@@ -18,6 +18,8 @@ class LearningUpdated(Event):
     run learned from.
 
     `revision` counts the runs learned from, so that a reader keeps the newest in any order.
+    `intent` is that of the first of these runs that succeeded, as a program of its own, and had
+    one.
     """
 
     entity_field: ClassVar[str] = "capability_id"
@@ -29,6 +31,7 @@ class LearningUpdated(Event):
     priority: float = Field(ge=0, le=1)
     usage: Usage
     learning: Learning
+    intent: str | None = None
 
 
 class ObservedEdge(Contract):

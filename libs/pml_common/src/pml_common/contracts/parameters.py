@@ -26,10 +26,12 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 class ArgumentFault(NamedTuple):
-    """A value that a schema does not accept: the field, and the reason, which follows it."""
+    """A value that a schema does not accept: the field, the reason, which follows it, and the
+    field's part of the schema."""
 
     field: str
     reason: str
+    schema: JsonObject
 
 
 def without_certain(schema: JsonObject) -> JsonObject:
@@ -40,6 +42,44 @@ def without_certain(schema: JsonObject) -> JsonObject:
 def certain_of(schema: JsonObject) -> JsonObject:
     """Return the part of a schema of parameters under CERTAIN; {} where nothing is certain."""
     return _object(schema.get(CERTAIN))
+
+
+def needed_of(schema: JsonObject) -> JsonObject:
+    """Return a schema of the arguments without which nobody may blame the program: what is certain,
+    and what it reads without a way to do without it. Whatever else is inferred is left out."""
+    return _merged(certain_of(schema), _required_of(schema))
+
+
+def _required_of(schema: JsonObject) -> JsonObject:
+    """Return what a schema says of presence alone."""
+    if not schema:
+        return {}
+    parts: JsonObject = {
+        "properties": {
+            name: inner
+            for name, each in _object(schema.get("properties")).items()
+            if (inner := _required_of(_object(each)))
+        },
+        "required": [*_names(schema)],
+        "items": _required_of(_object(schema.get("items"))),
+    }
+    return {keyword: part for keyword, part in parts.items() if part}
+
+
+def _merged(schema: JsonObject, other: JsonObject) -> JsonObject:
+    """Return a schema that refuses what either of two refuses; `other` says presence alone."""
+    if not schema or not other:
+        return schema or other
+    known, added = _object(schema.get("properties")), _object(other.get("properties"))
+    parts: JsonObject = {
+        "properties": {
+            name: _merged(_object(known.get(name)), _object(added.get(name)))
+            for name in dict.fromkeys([*known, *added])
+        },
+        "required": [*dict.fromkeys([*_names(schema), *_names(other)])],
+        "items": _merged(_object(schema.get("items")), _object(other.get("items"))),
+    }
+    return {**schema, **{keyword: part for keyword, part in parts.items() if part}}
 
 
 def argument_faults(schema: JsonObject, args: JsonObject) -> Iterator[ArgumentFault]:
@@ -57,10 +97,10 @@ def _faults(
     allowed = schema.get("enum")
     if names and not any(_is_of(name, value) for name in names):
         wanted = " or ".join(name for name in names if name != "null")
-        yield ArgumentFault(field, f"is {_shown(value)}, and must be {_an(wanted)}.")
+        yield ArgumentFault(field, f"is {_shown(value)}, and must be {_an(wanted)}.", schema)
     elif isinstance(allowed, list) and not any(_is_same(value, each) for each in allowed):
         choice = ", ".join(json.dumps(each) for each in allowed if each is not None)
-        yield ArgumentFault(field, f"is {_shown(value)}, and must be one of {choice}.")
+        yield ArgumentFault(field, f"is {_shown(value)}, and must be one of {choice}.", schema)
     elif isinstance(value, dict):
         yield from _faults_of_object(field, schema, value, depth)
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
@@ -71,11 +111,11 @@ def _faults(
 def _faults_of_object(
     field: str, schema: JsonObject, value: JsonObject, depth: int
 ) -> Iterator[ArgumentFault]:
-    required = _names(schema)
-    for name in required:
+    known = _object(schema.get("properties"))
+    for name in _names(schema):
         if value.get(name) is None:
-            yield ArgumentFault(f"{field}.{name}", "is missing.")
-    for name, inner in _object(schema.get("properties")).items():
+            yield ArgumentFault(f"{field}.{name}", "is missing.", _object(known.get(name)))
+    for name, inner in known.items():
         if value.get(name) is not None:
             yield from _faults(f"{field}.{name}", _object(inner), value[name], depth + 1)
 

@@ -27,7 +27,8 @@ from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinitio
 class CapabilityChanged(Event):
     """A capability was first listed, has new statistics, or its record changed; then `record_id`,
     the `version` concerned, and by whom. `name` is the record's present name. With new statistics
-    `health` is the capability's, if it is another than before."""
+    `health` is the capability's, if it is another than before. `described`: a version is described
+    in other words."""
 
     entity_field: ClassVar[str] = "capability_id"
 
@@ -38,6 +39,7 @@ class CapabilityChanged(Event):
     version: int | None = Field(default=None, ge=1)
     principal: str | None = None
     health: Health | None = None
+    described: bool = False
 
 
 class CatalogChanged(Event):

@@ -10,7 +10,7 @@ from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.execute_program import Guessed, ProgramExecution
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
-from pml_gateway.domain.api.given_arguments import doubts, require_certain
+from pml_gateway.domain.api.given_arguments import require_fitting, unknown_arguments
 from pml_gateway.domain.workflow.acceptance import Program
 from pml_gateway.ports import HERE, CallerSide
 
@@ -40,8 +40,9 @@ class CapabilityExecution:
         reference = request.capability or ""
         query = ResolveCapability(scope=scope, principal=principal, reference=reference)
         record = await self.query_client.request(catalog.RESOLVE_CAPABILITY, query)
-        require_certain(record.name, record.parameters_schema, request.arguments)
-        notices = (*record.notices, *doubts(record.parameters_schema, request.arguments))
+        require_fitting(record.name, record.parameters_schema, request.arguments)
+        unknown = unknown_arguments(record.parameters_schema, request.arguments)
+        notices = (*record.notices, *unknown)
         told = {"notices": notices} if notices else {}
         cached = await self.cache.find(principal, record, request)
         if cached is not None:
@@ -55,4 +56,7 @@ class CapabilityExecution:
             scope, principal, request, side, program, guessed=guessed
         )
         await self.cache.keep(record, request, executed.workflow)
-        return (await self.programs.response(executed)).model_copy(update=told)
+        answer = await self.programs.response(executed)
+        if told:
+            told = {"notices": (*notices, *answer.notices)}
+        return answer.model_copy(update=told)

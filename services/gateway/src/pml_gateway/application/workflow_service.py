@@ -20,6 +20,7 @@ from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_measures import MeasuredStep, measure_ends, measure_step
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
+from pml_gateway.domain.api.given_names import Told, given_later, told_name, wanted_name
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.accepted_run import acceptance_of
@@ -28,7 +29,15 @@ from pml_gateway.domain.workflow.events import WorkflowEvent
 from pml_gateway.domain.workflow.joining import is_joinable
 from pml_gateway.domain.workflow.workflow import Step, Workflow, advance
 from pml_gateway.domain.workflow.workflow_state import Rules
-from pml_gateway.ports import CapabilityNames, LiveWorkflowStore, Notifier, Outgoing, Relay, Waiter
+from pml_gateway.ports import (
+    CapabilityNames,
+    LiveWorkflowStore,
+    NameUnsettled,
+    Notifier,
+    Outgoing,
+    Relay,
+    Waiter,
+)
 
 log = logging.getLogger(__name__)
 
@@ -270,18 +279,35 @@ class WorkflowService:
         analysis = workflow.analysis
         if analysis is None:
             return execute_response(workflow, None)
-        return execute_response(workflow, await self._name(workflow, analysis))
+        name, notices = await self._name(workflow, analysis)
+        answer = execute_response(workflow, name)
+        return answer.model_copy(update={"notices": notices}) if notices else answer
 
-    async def _name(self, workflow: Workflow, analysis: ExecutionAnalyzed) -> str | None:
-        """Return the name by which the program can be called."""
-        given = await self._settle_name(workflow)
+    async def _name(self, workflow: Workflow, analysis: ExecutionAnalyzed) -> Told:
+        """Return the name by which the program can be called, and what to tell of one that it was
+        to get."""
+        try:
+            given = await self._settled_name(workflow)
+        except NameUnsettled as error:
+            log.warning("the name %s is settled later: %s", error.name, error)
+            wanted = wanted_name(workflow)
+            if wanted is not None:
+                return given_later(wanted)
+            given = None
         known = analysis.capability.capability_id
-        return given or await self.names.name_of(workflow.scope, known)
+        return told_name(workflow, given or await self.names.name_of(workflow.scope, known))
 
-    async def _settle_name(self, workflow: Workflow) -> str | None:
+    async def _settle_name(self, workflow: Workflow) -> None:
+        """Have the name of a workflow settled, now or by the registry later."""
+        try:
+            await self._settled_name(workflow)
+        except NameUnsettled as error:
+            log.warning("the name %s is settled later: %s", error.name, error)
+
+    async def _settled_name(self, workflow: Workflow) -> str | None:
         """Have the name that was reserved for a workflow given or released, if it has ended; return
         it if it is given now. It is given before a caller hears of the success, so that it resolves
-        from then on."""
+        from then on. Raises NameUnsettled."""
         requested, analysis = workflow.requested, workflow.analysis
         if requested.name is None or requested.dry_run is not None:
             return None

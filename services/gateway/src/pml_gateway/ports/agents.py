@@ -160,7 +160,7 @@ class ComposedPrograms(Protocol):
 
 
 class NameUnsettled(Retryable):
-    """The registry does not tell whether a program can have the name `name`."""
+    """The registry does not tell whether a program can have the name `name`, or has got it."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(why)
@@ -183,5 +183,6 @@ class CapabilityNames(Protocol):
 
     async def settle(self, analysis: ExecutionAnalyzed, *, succeeded: bool) -> str | None:
         """Give the reserved name to the capability of a workflow that has succeeded, or release
-        it; return the name that was given now, None where the registry does not answer."""
+        it; return the name that was given now, None where none was. Raises NameUnsettled where the
+        registry does not tell: it gives or releases the name later."""
         ...

@@ -56,11 +56,24 @@ def messages_of(lessons: Mapping[UUID, Sequence[Lesson]]) -> Mapping[UUID, Seque
     newest = {
         lesson.capability: (cause, lesson) for cause, of_run in taught.items() for lesson in of_run
     }
+    intents = _intents(lesson for of_run in taught.values() for lesson in of_run)
     messages: dict[UUID, list[Event]] = {cause: [] for cause in lessons}
     for cause, lesson in newest.values():
         if lesson.is_taught:
-            messages[cause].append(lesson.updated)
+            intent = intents.get(lesson.capability)
+            messages[cause].append(lesson.updated.model_copy(update={"intent": intent}))
     whole_runs = [lesson.run for of_run in taught.values() for lesson in of_run[:1]]
     for cause, observed in edge_messages(whole_runs):
         messages[cause].append(observed)
     return messages
+
+
+def _intents(lessons: Iterable[Lesson]) -> Mapping[ScopedCapability, str]:
+    """Return the intent of the first run of each program that succeeded and had one. Of a call by
+    name it is the caller's: it does not say what the capability is for."""
+    intents: dict[ScopedCapability, str] = {}
+    for lesson in lessons:
+        run = lesson.run
+        if run.success and run.called_as is None and run.intent:
+            intents.setdefault(lesson.capability, run.intent)
+    return intents

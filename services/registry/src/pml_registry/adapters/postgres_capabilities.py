@@ -17,13 +17,14 @@ from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.errors import Retryable
 from pml_common.storage import inbox
-from pml_common.storage.columns import columns, scope_columns
+from pml_common.storage.columns import columns, scope_columns, scope_of
 from pml_common.storage.inbox import InboxEntry
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.scoped import ScopedPools
 from pml_common.storage.store_transaction import StoreTransaction
 from pml_registry.adapters.postgres_rows import (
     JSON_OBJECT,
+    behaviour_texts,
     capability_record,
     described,
     learning_columns,
@@ -35,17 +36,19 @@ from pml_registry.adapters.postgres_signatures import sign_version
 from pml_registry.adapters.postgres_vectors import put_embedded
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.dependencies import STATED_CONFIDENCE, direct_calls
-from pml_registry.domain.listing import StoredCapability, newest_of_each
+from pml_registry.domain.listing import ScopedCapability, StoredCapability, newest_of_each
 from pml_registry.domain.names import as_id
 from pml_registry.domain.orders import MOST_USED
 from pml_registry.domain.versions import Version
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import (
+    BehaviourTexts,
     CapabilityLookup,
     CapabilityStore,
     CapabilityTransaction,
     CodeShape,
     Described,
+    FoundBy,
     LearningOutcome,
     VersionSigning,
 )
@@ -135,6 +138,34 @@ class PostgresCapabilityStore(CapabilityStore):
         async with self._pools.across() as session:
             stored = await session.fetch(_SQL["learn-once"], *columns(rows, 20), consumer)
         return {row["message_id"] for row in stored}
+
+    @override
+    async def undescribed(
+        self, capabilities: Sequence[ScopedCapability]
+    ) -> Mapping[ScopedCapability, BehaviourTexts]:
+        keys = [(*scope_columns(scope), capability_id) for scope, capability_id in capabilities]
+        async with self._pools.across() as session:
+            rows = await session.fetch(_SQL["undescribed"], *columns(keys, 3))
+        return {(scope_of(row), row["pattern_id"]): behaviour_texts(row) for row in rows}
+
+    @override
+    async def describe_first(
+        self, scope: Scope, capability_id: UUID, name: str, found_by: FoundBy
+    ) -> None:
+        where = scope_columns(scope)
+        async with self._pools.transaction(scope) as session:
+            await session.execute(_SQL["lock-names"], *where)
+            described = await session.fetchval(
+                _SQL["describe-first"],
+                *where,
+                capability_id,
+                storable(found_by.description),
+                storable(found_by.document),
+                json.dumps(dict(found_by.terms)),
+                name,
+            )
+            if described is not None:
+                await put_embedded(session, scope, capability_id, found_by.embedded)
 
     @override
     async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:
@@ -233,7 +264,6 @@ class PostgresCapabilityTransaction(StoreTransaction, CapabilityTransaction):
         await self._session.execute(
             _SQL["create-capability"],
             *key,
-            storable(admission.description),
             storable(admission.document),
             analysis.code,
             identity.code_hash,

@@ -18,7 +18,7 @@ from pml_registry.adapters.postgres_rows import JSON_OBJECT, version_of
 from pml_registry.adapters.postgres_signatures import sign_version
 from pml_registry.adapters.postgres_vectors import put_embedded
 from pml_registry.domain.names import first_free, unnamed_names
-from pml_registry.domain.record_changes import Effect, RecordState, Refused
+from pml_registry.domain.record_changes import Effect, RecordState, Refused, describes
 from pml_registry.domain.reservations import holder_text, merge_refused
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import FoundBy, VersionSigning
@@ -71,10 +71,12 @@ async def save_state(
     session: Connection,
     scope: Scope,
     before: RecordState,
-    after: RecordState,
+    effect: Effect,
     found_by: FoundBy | None,
 ) -> None:
-    """Store what of a record is different."""
+    """Store what of a record is different, and what the version concerned is found by then; a
+    renamed one has succeeded."""
+    after = effect.state
     where = (*scope_columns(scope), after.record_id)
     chosen = storable(after.owner), after.visibility, list(after.tags), after.latest
     await session.execute(_SQL["save-record"], *where, *chosen)
@@ -84,34 +86,38 @@ async def save_state(
     for version in sorted(changed, key=lambda each: each.tag is not None):
         tag = None if version.tag is None else list(version.tag.parts)
         reason = None if version.yanked is None else storable(version.yanked)
-        await session.execute(_SQL["save-version"], *where, version.number, tag, reason)
-    if after.name == before.name:
-        return
-    name = parse_display_name(after.name)
-    await session.execute(_SQL["rename-record"], *where, str(name), name.namespace, name.action)
+        said = tag, reason, storable(version.description)
+        await session.execute(_SQL["save-version"], *where, version.number, *said)
+    is_renamed = after.name != before.name
+    if is_renamed:
+        name = parse_display_name(after.name)
+        await session.execute(_SQL["rename-record"], *where, str(name), name.namespace, name.action)
     if found_by is not None:
-        await describe_as(session, scope, after, found_by, has_succeeded=True)
+        behaviour = after.behaviours[effect.version - 1]
+        record = after.record_id, behaviour
+        await describe_as(session, scope, *record, found_by, has_succeeded=is_renamed)
 
 
 async def describe_as(
     session: Connection,
     scope: Scope,
-    state: RecordState,
+    record_id: UUID,
+    behaviour: UUID,
     found_by: FoundBy,
     *,
     has_succeeded: bool,
 ) -> None:
-    """Store what the record's latest behaviour is found by, if the record stands for it; list it
-    if it has succeeded."""
-    behaviour = state.behaviours[state.latest - 1]
+    """Store what the record's behaviour is found by, if the record stands for it; list it if it
+    has succeeded."""
     described = await session.fetchval(
         _SQL["describe-as"],
         *scope_columns(scope),
         behaviour,
-        state.record_id,
+        record_id,
         storable(found_by.document),
         json.dumps(dict(found_by.terms)),
         has_succeeded,
+        storable(found_by.description),
     )
     if described is not None:
         await put_embedded(session, scope, behaviour, found_by.embedded)
@@ -156,6 +162,7 @@ async def add_change(
         record_id=state.record_id,
         version=number,
         principal=by,
+        described=effect.describes,
     )
 
 
@@ -170,26 +177,28 @@ def event_of(row: asyncpg.Record) -> CapabilityChanged:
         record_id=row["record_id"],
         version=row["version"],
         principal=row["principal"],
+        described=describes(JSON_OBJECT.validate_json(row["details"])),
     )
 
 
 async def copy_behaviour(
     session: Connection, source: Located, scope: Scope, *, keep_listed: bool
-) -> UUID:
-    """Store the behaviour of a version in another scope, unless it is there; return its id."""
+) -> tuple[UUID, str]:
+    """Store the behaviour of a version in another scope, unless it is there; return its id, and
+    what the version is for."""
     row = await session.fetchrow(
         _SQL["source-version"], *scope_columns(source.scope), source.record_id, source.version
     )
     if row is None:
         raise LookupError(f"record {source.record_id} has no version {source.version}")
     if source.scope == scope:
-        return row["pattern_id"]
+        return row["pattern_id"], row["description"]
     behaviour = ids.capability_id(scope, row["code_hash"])
     origin = *scope_columns(source.scope), row["pattern_id"]
     await session.execute(
         _SQL["adopt-behaviour"], *scope_columns(scope), behaviour, *origin, keep_listed
     )
-    return behaviour
+    return behaviour, row["description"]
 
 
 async def add_provisional_record(
@@ -199,6 +208,7 @@ async def add_provisional_record(
     behaviour: UUID,
     code_hash: str,
     origin: str,
+    description: str,
 ) -> None:
     """Make a record with a provisional name for a behaviour that has none."""
     where, names = scope_columns(viewer.scope), unnamed_names(code_hash)
@@ -209,3 +219,4 @@ async def add_provisional_record(
     await session.execute(_SQL["create-record"], *where, behaviour, record_id, by, name)
     await sign_version(session, signing, viewer.scope, record_id, 1, behaviour)
     await session.execute(_SQL["set-origin"], *where, record_id, origin)
+    await session.execute(_SQL["describe-version"], *where, record_id, behaviour, description)

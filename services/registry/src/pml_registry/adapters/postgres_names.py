@@ -18,7 +18,7 @@ from pml_common.storage.columns import scope_columns, scope_of
 from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.scoped import ScopedPools
-from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of
+from pml_registry.adapters.postgres_rows import behaviour_texts, tag_of
 from pml_registry.adapters.postgres_signatures import sign_version
 from pml_registry.adapters.postgres_vectors import put_embedded
 from pml_registry.domain.names import fqdn_of
@@ -64,6 +64,7 @@ class PostgresNameStore(NameStore):
                     decided.record and decided.record.record_id,
                     wish.tag and list(wish.tag.parts),
                     storable(wish.change_summary),
+                    storable(wish.intent),
                     lapses_at,
                 )
         return decided
@@ -85,12 +86,13 @@ class PostgresNameStore(NameStore):
         row = await self._pools.fetchrow(scope, _SQL["behaviour-texts"], *asked)
         if row is None:
             raise LookupError(f"{scope} has no behaviour {behaviour}")
-        return BehaviourTexts(
-            row["name"],
-            row["description"],
-            row["tools_used"],
-            JSON_OBJECT.validate_json(row["parameters_schema"]),
-        )
+        return behaviour_texts(row)
+
+    @override
+    async def latest_description(self, scope: Scope, record_id: UUID) -> str:
+        asked = *scope_columns(scope), record_id
+        found = await self._pools.fetchval(scope, _SQL["latest-description"], *asked)
+        return found or ""
 
     @override
     async def settle(self, scope: Scope, workflow_id: UUID, found_by: FoundBy) -> None:
@@ -100,7 +102,7 @@ class PostgresNameStore(NameStore):
             held = await _of_workflow(session, scope, workflow_id)
             if held is None or held.is_settled:
                 return
-            record_id = await _give(session, self._signing, scope, held)
+            record_id = await _give(session, self._signing, scope, held, found_by.description)
             await session.execute(_SQL["mark-settled"], *where, workflow_id, record_id)
             await session.execute(
                 _SQL["describe-behaviour"],
@@ -108,6 +110,7 @@ class PostgresNameStore(NameStore):
                 held.behaviour,
                 storable(found_by.document),
                 json.dumps(dict(found_by.terms)),
+                storable(found_by.description),
             )
             await put_embedded(session, scope, held.behaviour, found_by.embedded)
 
@@ -153,7 +156,11 @@ async def _of_workflow(session: Connection, scope: Scope, workflow_id: UUID) -> 
 
 
 async def _give(
-    session: Connection, signing: VersionSigning, scope: Scope, held: Reservation
+    session: Connection,
+    signing: VersionSigning,
+    scope: Scope,
+    held: Reservation,
+    description: str,
 ) -> UUID:
     """Give a reserved name, and return the id of its record."""
     where, record_id = scope_columns(scope), held.record_id
@@ -162,6 +169,8 @@ async def _give(
         named = (str(name), name.namespace, name.action, storable(held.principal))
         made = await session.fetchval(_SQL["name-unnamed-record"], *where, held.behaviour, *named)
         if made is not None:
+            described = *where, made, held.behaviour, storable(description)
+            await session.execute(_SQL["describe-version"], *described)
             await _note(session, scope, made, held, "named", {"name": held.name})
             return made
         # It was named under another name meanwhile: this is one more.
@@ -177,7 +186,9 @@ async def _give(
         return record_id
     tag = held.tag and list(held.tag.parts)
     made = (held.behaviour, tag, storable(held.change_summary), storable(held.principal))
-    number = await session.fetchval(_SQL["add-version"], *where, record_id, *made)
+    number = await session.fetchval(
+        _SQL["add-version"], *where, record_id, *made, storable(description)
+    )
     await sign_version(session, signing, scope, record_id, number, held.behaviour)
     await session.execute(_SQL["set-latest"], *where, record_id, number)
     await session.execute(_SQL["absorb-unnamed-record"], *where, record_id, held.behaviour)
@@ -234,5 +245,6 @@ def reservation_of(row: asyncpg.Record) -> Reservation:
         record_id=row["record_id"],
         tag=tag_of(row),
         change_summary=row["change_summary"],
+        intent=row["intent"],
         is_settled=row["settled"],
     )

@@ -22,6 +22,7 @@ def version_summary(row: asyncpg.Record) -> VersionSummary:
         version_tag=None if tag is None else str(tag),
         capability_id=row["pattern_id"],
         code_hash=row["code_hash"],
+        description=row["description"],
         change_summary=row["change_summary"],
         created_by=row["created_by"],
         created_at=row["created_at"],

@@ -161,7 +161,7 @@ class PostgresRecordStore(RecordStore):
                 return Made(record_id, changed=False)
             if isinstance(effect, Refused):
                 return effect
-            await save_state(session, scope, before, effect.state, request.found_by)
+            await save_state(session, scope, before, effect, request.found_by)
             event = await add_change(session, scope, effect, request.viewer, request.request_id)
         return Made(record_id, event)
 
@@ -177,7 +177,7 @@ class PostgresRecordStore(RecordStore):
             holder = await holder_of(session, scope, str(request.name), record_id)
             if holder is not None:
                 return Refused("conflict", f"{holder}: choose another name")
-            behaviour = await copy_behaviour(session, source, scope, keep_listed=True)
+            behaviour, description = await copy_behaviour(session, source, scope, keep_listed=True)
             name = str(request.name), request.name.namespace, request.name.action
             await session.execute(
                 _SQL["fork-record"],
@@ -187,6 +187,7 @@ class PostgresRecordStore(RecordStore):
                 *name,
                 request.forked_from,
                 behaviour,
+                description,
             )
             await sign_version(session, self._signing, scope, record_id, 1, behaviour)
             state = await record_state(session, scope, record_id)
@@ -211,7 +212,11 @@ class PostgresRecordStore(RecordStore):
                 _SQL["name-unnamed-record"], *scope_columns(scope), *named
             )
             state = await record_state(session, scope, record_id)
-            await describe_as(session, scope, state, request.found_by, has_succeeded=False)
+            described = *scope_columns(scope), record_id, behaviour
+            said = storable(request.found_by.description)
+            await session.execute(_SQL["describe-version"], *described, said)
+            which = record_id, behaviour, request.found_by
+            await describe_as(session, scope, *which, has_succeeded=False)
             details: JsonObject = {"name": str(name), "merged_from": [*request.merged_from]}
             effect = Effect(state, "named", state.latest, details)
             event = await add_change(session, scope, effect, request.viewer, request.request_id)
@@ -227,12 +232,14 @@ class PostgresRecordStore(RecordStore):
     async def adopt(self, source: Located, viewer: Viewer, origin: str) -> UUID:
         async with self._pools.reaching.transaction(viewer.scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(viewer.scope))
-            behaviour = await copy_behaviour(session, source, viewer.scope, keep_listed=False)
+            behaviour, description = await copy_behaviour(
+                session, source, viewer.scope, keep_listed=False
+            )
             code_hash = await session.fetchval(
                 _SQL["hash-of-code"], *scope_columns(viewer.scope), behaviour
             )
             await add_provisional_record(
-                session, self._signing, viewer, behaviour, code_hash, origin
+                session, self._signing, viewer, behaviour, code_hash, origin, description
             )
         return behaviour
 

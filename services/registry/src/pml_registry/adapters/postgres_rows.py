@@ -25,7 +25,7 @@ from pml_registry.domain.record_views import Presented
 from pml_registry.domain.signatures import StoredVersion, VersionStatement, signature_of
 from pml_registry.domain.tool_catalog import KnownTool, LearnedOutput, with_output
 from pml_registry.domain.versions import Version
-from pml_registry.ports import Described
+from pml_registry.ports import BehaviourTexts, Described
 
 JSON_OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 _SOURCE: TypeAdapter[CapabilitySource] = TypeAdapter(CapabilitySource)
@@ -64,7 +64,8 @@ def tag_of(row: asyncpg.Record) -> Tag | None:
 def version_of(row: asyncpg.Record) -> Version:
     """Parse a row of `capability_versions`, with its behaviour's health."""
     tag, yanked = tag_of(row), row["yanked_reason"]
-    return Version(row["number"], row["created_at"], tag, yanked, row["health"])
+    health, description = row["health"], row["description"]
+    return Version(row["number"], row["created_at"], tag, yanked, health, description)
 
 
 def capability_record(row: asyncpg.Record) -> CapabilityRecord:
@@ -155,14 +156,22 @@ def described(row: asyncpg.Record) -> Described:
     return Described(description, stored_version(row), usage_of(row), row["health"], good)
 
 
+def behaviour_texts(row: asyncpg.Record) -> BehaviourTexts:
+    """Parse the texts of a row of the view `capability_version`."""
+    return BehaviourTexts(
+        row["name"],
+        row["description"],
+        row["tools_used"],
+        JSON_OBJECT.validate_json(row["parameters_schema"]),
+    )
+
+
 def stored_capability(row: asyncpg.Record) -> StoredCapability:
     """Parse the mutable part of a row of the view `capability_version`."""
     return StoredCapability(
         name=row["name"],
         named=row["named"],
         listed=row["listed"],
-        description=row["description"],
-        tools_used=tuple(row["tools_used"]),
         learning_revision=row["learning_revision"],
         makes_calls=row["makes_calls"],
         is_variant=row["is_variant"],

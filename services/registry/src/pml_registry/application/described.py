@@ -25,4 +25,5 @@ async def found_by(name: str, texts: BehaviourTexts, embedder: Embedder) -> Foun
     described = name, texts.description, texts.tools_used
     document = capability_document(*described)
     terms = capability_terms(*described, texts.parameters_schema)
-    return FoundBy(document, terms, await embed_or_later(embedder, [document]))
+    embedded = await embed_or_later(embedder, [document])
+    return FoundBy(document, terms, embedded, texts.description)

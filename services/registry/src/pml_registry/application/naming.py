@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -21,8 +21,9 @@ from pml_registry.domain.reservations import (
     Reserve,
     Use,
     Wish,
+    description_of,
 )
-from pml_registry.ports import NameStore, VersionRefused, WorkflowOutcomes
+from pml_registry.ports import BehaviourTexts, NameStore, VersionRefused, WorkflowOutcomes
 from pml_registry.ports.vectors import Embedder
 
 log = logging.getLogger(__name__)
@@ -96,12 +97,22 @@ class Naming:
             except VersionRefused as error:
                 log.error("%s: %s is not given: %s", scope, held.name, error)
 
+    async def _described(
+        self, scope: Scope, held: Reservation, texts: BehaviourTexts
+    ) -> BehaviourTexts:
+        """Return the texts with the description of the version that gets the name."""
+        latest = ""
+        if held.purpose == "version" and held.record_id is not None:
+            latest = await self.names.latest_description(scope, held.record_id)
+        return replace(texts, description=description_of(held, texts.description, latest))
+
     async def _give(self, scope: Scope, held: Reservation) -> None:
         """Give the name, then say so. The reservation stays until that is said: where this process
         dies between, the name is given already, and said by whoever looks at it next."""
         if not held.is_settled:
             texts = await self.names.texts(scope, held.behaviour)
             name = texts.name if held.purpose == "alias" else held.name
+            texts = await self._described(scope, held, texts)
             described = await found_by(name, texts, self.embedder)
             await self.names.settle(scope, held.workflow_id, described)
         named = CapabilityChanged(

@@ -9,11 +9,11 @@ from pml_common.bus.errors import BusError, QueryFailed
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.display_names import BadName, parse_display_name
-from pml_common.contracts.dns import ChangeRecord, Fork, Rename
+from pml_common.contracts.dns import Fork, Rename
 from pml_common.contracts.scope import Scope
 from pml_registry.application.described import found_by
 from pml_registry.application.resolution import Meant, Resolution
-from pml_registry.domain.record_changes import Refused, change
+from pml_registry.domain.record_changes import Describe, OwnChange, Refused, change
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import BehaviourTexts, FoundBy, VersionRefused
 from pml_registry.ports.records import ChangeRequest, ForkRequest, Made, MergeRequest, RecordStore
@@ -33,17 +33,19 @@ class RecordService:
     embedder: Embedder
     publish: Callable[[Message], Awaitable[object]]
 
-    async def change(self, viewer: Viewer, query: ChangeRecord) -> tuple[Meant, bool]:
+    async def change(
+        self, viewer: Viewer, request_id: UUID, reference: str, wanted: OwnChange | Fork
+    ) -> tuple[Meant, bool]:
         """Make a change; return the record as it is then, a fork for a fork, and whether this
         request has changed it. Raises QueryFailed and StorageUnavailable."""
         # First of all: what the reference meant before the change, it may not mean after it.
-        before = await self.records.made(viewer.scope, query.request_id)
+        before = await self.records.made(viewer.scope, request_id)
         if before is not None:
             return await self.resolution.resolve(Viewer(viewer.scope), str(before)), True
-        meant = await self.resolution.resolve(viewer, query.reference)
-        made = await self._make(viewer, query, meant)
-        scope = viewer.scope if isinstance(query.change, Fork) else meant.located.scope
-        return await self._answer(scope, query.request_id, made)
+        meant = await self.resolution.resolve(viewer, reference)
+        made = await self._make(viewer, request_id, wanted, meant)
+        scope = viewer.scope if isinstance(wanted, Fork) else meant.located.scope
+        return await self._answer(scope, request_id, made)
 
     async def merge(
         self,
@@ -52,6 +54,7 @@ class RecordService:
         name: str,
         behaviour: UUID,
         merged_from: Sequence[str],
+        description: str,
     ) -> tuple[Meant, bool]:
         """Name the stored program of a merge; return its record, and whether this request has named
         it. Raises QueryFailed and StorageUnavailable."""
@@ -66,7 +69,7 @@ class RecordService:
             name=display_name,
             behaviour=behaviour,
             merged_from=tuple(merged_from),
-            found_by=await self._found_by(name, program),
+            found_by=await self._found_by(name, program.record, description),
         )
         made = await self.records.merge(request)
         return await self._answer(viewer.scope, request_id, made)
@@ -98,8 +101,10 @@ class RecordService:
             if len(said) < _MOST_AT_ONCE:
                 return
 
-    async def _make(self, viewer: Viewer, query: ChangeRecord, meant: Meant) -> Made | Refused:
-        located, wanted = meant.located, query.change
+    async def _make(
+        self, viewer: Viewer, request_id: UUID, wanted: OwnChange | Fork, meant: Meant
+    ) -> Made | Refused:
+        located = meant.located
         if isinstance(wanted, Fork | Rename) and _has_never_succeeded(meant.record):
             return Refused(
                 "conflict",
@@ -111,7 +116,7 @@ class RecordService:
             except BadName as error:
                 return Refused("invalid", str(error))
             origin = f"{meant.record.fqdn}@{meant.record.version}"
-            request = ForkRequest(query.request_id, viewer, name, origin)
+            request = ForkRequest(request_id, viewer, name, origin)
             try:
                 return await self.records.fork(located, request)
             except VersionRefused as error:
@@ -122,22 +127,31 @@ class RecordService:
                 f"{meant.record.fqdn} belongs to {located.scope}: fork it to have one of your own",
             )
         name = wanted.name if isinstance(wanted, Rename) else None
-        described = None if name is None else await self._found_by(name, meant)
+        described = await self._as_found(wanted, meant)
         return await self.records.change(
             located.scope,
             located.record_id,
-            ChangeRequest(query.request_id, viewer, name, described),
+            ChangeRequest(request_id, viewer, name, described),
             lambda state, holder: change(state, wanted, meant.selector, viewer, holder),
         )
 
-    async def _found_by(self, name: str, meant: Meant) -> FoundBy:
-        """Describe the latest version under the name, whichever the reference means."""
+    async def _as_found(self, wanted: OwnChange, meant: Meant) -> FoundBy | None:
+        """Return what the version concerned is found by after the change, if that is different: a
+        name is found by the latest, whichever the reference means."""
         located = meant.located
-        latest = await self.resolution.resolve(Viewer(located.scope), str(located.record_id))
-        record = latest.record
-        texts = BehaviourTexts(
-            name, record.description, record.tools_used, record.parameters_schema
-        )
+        match wanted:
+            case Rename(name=name):
+                record = f"{located.record_id}"
+                latest = await self.resolution.resolve(Viewer(located.scope), record)
+                return await self._found_by(name, latest.record, latest.record.description)
+            case Describe(description):
+                return await self._found_by(meant.record.name, meant.record, description.strip())
+            case _:
+                return None
+
+    async def _found_by(self, name: str, record: CapabilityRecord, description: str) -> FoundBy:
+        """Describe a version under a name."""
+        texts = BehaviourTexts(name, description, record.tools_used, record.parameters_schema)
         return await found_by(name, texts, self.embedder)
 
     async def _say(self, scope: Scope, request_id: UUID, event: Message) -> None:

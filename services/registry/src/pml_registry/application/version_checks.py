@@ -17,15 +17,17 @@ from pml_common.contracts.registry import CapabilityPage, ListCapabilities
 from pml_common.contracts.scope import Scope
 from pml_common.telemetry import metrics
 from pml_common.telemetry.instruments import Sum
-from pml_registry.domain.listing import StoredCapability
+from pml_registry.domain.listing import ScopedCapability, StoredCapability
 from pml_registry.domain.signatures import Fault, StoredVersion, explain, version_in
 from pml_registry.domain.versions import Version
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import (
+    BehaviourTexts,
     CapabilityLookup,
     CapabilityStore,
     CapabilityTransaction,
     Described,
+    FoundBy,
     LearningOutcome,
     VersionRefused,
     VersionSigning,
@@ -137,6 +139,18 @@ class CheckedCapabilities(CapabilityStore):
         learn: Callable[[LearningUpdated, StoredCapability], LearningOutcome],
     ) -> Mapping[UUID, Sequence[Message] | None]:
         return await self._stored.apply_learning(updates, consumer, learn)
+
+    @override
+    async def undescribed(
+        self, capabilities: Sequence[ScopedCapability]
+    ) -> Mapping[ScopedCapability, BehaviourTexts]:
+        return await self._stored.undescribed(capabilities)
+
+    @override
+    async def describe_first(
+        self, scope: Scope, capability_id: UUID, name: str, found_by: FoundBy
+    ) -> None:
+        await self._stored.describe_first(scope, capability_id, name, found_by)
 
     @override
     async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:

@@ -1,6 +1,6 @@
 """A capability's statistics and whether it is listed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
@@ -23,8 +23,6 @@ class StoredCapability:
     name: str
     named: bool
     listed: bool
-    description: str
-    tools_used: tuple[str, ...]
     learning_revision: int = 0
     makes_calls: bool = True
     is_variant: bool = False
@@ -64,6 +62,16 @@ def listing(stored: StoredCapability, updated: LearningUpdated) -> Listing | Non
         health=health,
         is_new_health=health != stored.health,
     )
+
+
+def first_intents(updates: Iterable[LearningUpdated]) -> Mapping[ScopedCapability, str]:
+    """Return the intent of the first run that succeeded and had one, by capability."""
+    intents: dict[ScopedCapability, str] = {}
+    for update in sorted(updates, key=lambda update: update.revision):
+        intent = (update.intent or "").strip()
+        if intent:
+            intents.setdefault((update.scope, update.capability_id), intent)
+    return intents
 
 
 def newest_of_each(updates: Iterable[LearningUpdated]) -> Sequence[LearningUpdated]:

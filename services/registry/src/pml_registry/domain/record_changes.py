@@ -24,7 +24,15 @@ from pml_common.contracts.tool import JsonObject
 from pml_registry.domain.versions import NoVersion, Version, select
 from pml_registry.domain.visibility import Viewer
 
-OwnChange = Rename | TagVersion | LabelRecord | Yank | Unyank | SetVisibility | Transfer
+
+@dataclass(frozen=True)
+class Describe:
+    """Say what the version that the reference selects is for."""
+
+    description: str
+
+
+OwnChange = Describe | Rename | TagVersion | LabelRecord | Yank | Unyank | SetVisibility | Transfer
 """A change of one record; a fork makes another."""
 
 RefusalCode = Literal["not_found", "invalid", "conflict"]
@@ -58,6 +66,11 @@ class Effect:
     change: RecordChange
     version: int
     details: JsonObject = field(default_factory=JsonObject)
+
+    @property
+    def describes(self) -> bool:
+        """Whether a version is described in other words."""
+        return describes(self.details)
 
 
 @dataclass(frozen=True)
@@ -105,10 +118,15 @@ def change(
             after = replace(state, owner=wanted.owner)
             details = {"from": state.owner, "to": wanted.owner}
             return _unless_equal(state, Effect(after, "transferred", state.latest, details))
-        case TagVersion() | Yank() | Unyank():
+        case Describe() | TagVersion() | Yank() | Unyank():
             return _of_version(state, wanted, selector)
         case _:
             assert_never(wanted)
+
+
+def describes(details: JsonObject) -> bool:
+    """Say whether these are details of a version that was described in other words."""
+    return "description" in details
 
 
 def not_theirs(name: str, owner: str, by: Viewer) -> str | None:
@@ -157,7 +175,7 @@ def _label(state: RecordState, wanted: LabelRecord) -> Effect | Refused | None:
 
 
 def _of_version(
-    state: RecordState, wanted: TagVersion | Yank | Unyank, selector: Selector
+    state: RecordState, wanted: Describe | TagVersion | Yank | Unyank, selector: Selector
 ) -> Effect | Refused | None:
     try:
         # The latest version is always there, even where every one is yanked.
@@ -166,6 +184,8 @@ def _of_version(
     except NoVersion as error:
         return Refused("not_found", f"{state.name}{error}")
     match wanted:
+        case Describe():
+            return _unless_equal(state, _describe(state, version, wanted.description.strip()))
         case TagVersion():
             return _unless_equal(state, _tag(state, wanted, version))
         case Yank():
@@ -174,6 +194,15 @@ def _of_version(
             return _unless_equal(state, _yank(state, version, None))
         case _:
             assert_never(wanted)
+
+
+def _describe(state: RecordState, version: Version, description: str) -> Effect:
+    versions = tuple(
+        replace(each, description=description) if each.number == version.number else each
+        for each in state.versions
+    )
+    details: JsonObject = {"description": description, "before": version.description}
+    return Effect(replace(state, versions=versions), "labelled", version.number, details)
 
 
 def _tag(state: RecordState, wanted: TagVersion, version: Version) -> Effect:

@@ -20,7 +20,8 @@ record that has the code already, or that of the record whose next version the c
 
 @dataclass(frozen=True)
 class Wish:
-    """A program that is to run under a name; `update`: as the next version, if another has it."""
+    """A program that is to run under a name; `update`: as the next version, if another has it.
+    `intent`: what for."""
 
     name: DisplayName
     behaviour: UUID
@@ -30,6 +31,7 @@ class Wish:
     update: bool = False
     tag: Tag | None = None
     change_summary: str = ""
+    intent: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Reservation:
     it is kept on if the workflow was accepted and goes on.
 
     `behaviour` is the workflow's program, `record_id` the record that has the name or gets it,
-    `description` and `tools` what that program is found by. `is_settled` once the name is given.
+    `intent` what the workflow runs for. `is_settled` once the name is given.
     """
 
     name: str
@@ -66,7 +68,17 @@ class Reservation:
     record_id: UUID | None = None
     tag: Tag | None = None
     change_summary: str = ""
+    intent: str = ""
     is_settled: bool = False
+
+
+def description_of(held: Reservation, own: str, latest: str) -> str:
+    """Say what the version is for that gets the name: the run's intent, or what is known. `own`
+    describes the behaviour, `latest` the latest version of the record, empty where there is none.
+    One more name changes nothing."""
+    if held.purpose == "alias":
+        return own
+    return held.intent.strip() or latest or own
 
 
 @dataclass(frozen=True)

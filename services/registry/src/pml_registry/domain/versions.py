@@ -16,13 +16,15 @@ _SHOWN = 10
 @dataclass(frozen=True)
 class Version:
     """One version; `number` counts from 1, `tag` is a whole one (`v1.2.0`) and on one version of a
-    record only. `yanked` is the reason not to use it any more, `health` that of its behaviour."""
+    record only. `yanked` is the reason not to use it any more, `health` that of its behaviour,
+    `description` what it is for."""
 
     number: int
     created_at: datetime
     tag: Tag | None = None
     yanked: str | None = None
     health: Health = "unproven"
+    description: str = ""
 
 
 @dataclass(frozen=True)

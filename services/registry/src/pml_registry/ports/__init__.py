@@ -21,7 +21,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinition
 from pml_registry.domain.admission import Admission
 from pml_registry.domain.intents import Part
-from pml_registry.domain.listing import Listing, StoredCapability
+from pml_registry.domain.listing import Listing, ScopedCapability, StoredCapability
 from pml_registry.domain.offers import Subject
 from pml_registry.domain.ranking import Candidate, Kind, Ranked
 from pml_registry.domain.reservations import Refusal, Reservation, Reserve, Use, Wish
@@ -73,8 +73,7 @@ class CapabilityTransaction(InboxTransaction, Protocol):
         embedded: Embedded,
         shape: CodeShape | None,
     ) -> None:
-        """Create a capability, or update an existing one's name and description; the old name stays
-        as an alias. `embedded` has the vector of the admission's document, or none."""
+        """Create a capability. `embedded` has the vector of the admission's document, or none."""
         ...
 
 
@@ -130,6 +129,18 @@ class CapabilityStore(Protocol):
         the messages to publish after each update, by its id: None if the capability does not exist,
         nothing after one that a newer one includes. `learn` is called again after a concurrent
         change."""
+        ...
+
+    async def undescribed(
+        self, capabilities: Sequence[ScopedCapability]
+    ) -> Mapping[ScopedCapability, "BehaviourTexts"]:
+        """Return the texts of those that exist and of which nothing says what they are for."""
+        ...
+
+    async def describe_first(
+        self, scope: Scope, capability_id: UUID, name: str, found_by: "FoundBy"
+    ) -> None:
+        """Describe such a capability; not if it has been described, or named otherwise, since."""
         ...
 
     async def versions(self, viewer: Viewer, scope: Scope, record_id: UUID) -> Sequence[Version]:
@@ -212,11 +223,13 @@ class BehaviourTexts:
 
 @dataclass(frozen=True)
 class FoundBy:
-    """A behaviour's document, its weighed terms and, in `embedded`, its vector, if any."""
+    """A behaviour's document, its weighed terms, in `embedded` its vector, if any, and the
+    description in all of them."""
 
     document: str
     terms: Mapping[str, float]
     embedded: Embedded
+    description: str
 
 
 class NameStore(Protocol):
@@ -241,9 +254,13 @@ class NameStore(Protocol):
         """Return the texts of an existing behaviour."""
         ...
 
+    async def latest_description(self, scope: Scope, record_id: UUID) -> str:
+        """Return what the latest version of an existing record is for."""
+        ...
+
     async def settle(self, scope: Scope, workflow_id: UUID, found_by: FoundBy) -> None:
         """Do what the reservation is for, once, and list the behaviour, which is found by this from
-        now on. Nothing where there is none."""
+        now on; a version that gets the name is described so. Nothing where there is none."""
         ...
 
     async def renew(self, scope: Scope, workflow_id: UUID, lapses_at: datetime) -> None:

@@ -86,7 +86,9 @@ class CachedCapabilityNames(CapabilityNames):
         try:
             answer = await self._query_client.request(catalog.SETTLE_NAME, query)
         except QueryFailed as error:
-            log.warning("the name %s is given later: %s", analysis.capability.name, error)
+            if error.code != "conflict":
+                raise NameUnsettled(analysis.capability.name or "", str(error)) from error
+            log.warning("the name %s is not given: %s", analysis.capability.name, error)
             return None
         known = analysis.scope, analysis.capability.capability_id
         if answer.name is None:

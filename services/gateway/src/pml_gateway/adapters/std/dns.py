@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from pml_common.contracts import catalog, ids
-from pml_common.contracts.dns import ChangedRecord, ChangeRecord
+from pml_common.contracts.dns import ChangedRecord, ChangeRecord, DescribeRecord
 from pml_common.contracts.tool import ToolAnnotations
 from pml_gateway.adapters.std.tools import (
     ADDS,
@@ -20,6 +20,7 @@ from pml_gateway.domain.api.records import (
     AskHistory,
     AskWhois,
     ChangeVisibility,
+    DescribeVersion,
     FindRecords,
     ForkRecord,
     Lookup,
@@ -48,6 +49,12 @@ def _change(
 
     answer = asks(catalog.CHANGE_RECORD, query)
     return StdTool(name, title, description, annotations, arguments, answer)
+
+
+def _described(asked: DescribeVersion, origin: CallOrigin) -> DescribeRecord:
+    """Build the query of a call; whatever is repeated of it, it is one request."""
+    request_id = ids.effect_id(origin.key, "record-change")
+    return asked.query(origin.caller.scope, origin.caller.principal, request_id)
 
 
 async def _merge(
@@ -115,6 +122,15 @@ RENAME: Final = _change(
     f"Give a capability another name; the old one leads to it for ever. {_OWNERS}",
     RenameRecord,
 )
+DESCRIBE: Final = StdTool(
+    "describe",
+    "Describe a capability",
+    "Say what the version of a capability that `name` selects is for; it is found by these words. "
+    f"{_OWNERS}",
+    ADDS,
+    DescribeVersion,
+    asks(catalog.DESCRIBE_RECORD, _described),
+)
 TAG: Final = _change(
     "tag",
     "Tag a capability",
@@ -156,6 +172,7 @@ DNS: Final[Sequence[StdTool[Any]]] = (
     FORK,
     MERGE,
     RENAME,
+    DESCRIBE,
     TAG,
     YANK,
     UNYANK,

@@ -297,7 +297,7 @@ class ExecuteResponse(Contract):
     intent and a context, or why nothing was; `degraded`: they were found by words alone. `logs` are
     the last lines of the program's console, after `logs_omitted` others. `calls` counts the tool
     calls of the run, `tasks` has those that failed or that a person approved, or all. `notices` say
-    what the caller should change: a former name of the capability, a yanked version, doubtful
+    what the caller should change: a former name of the capability, a yanked version, unknown
     arguments, a program that was changed before it ran; `warnings` are what the analysis doubts in
     the program. `next` is the way on to the result where the workflow has not ended. `task` is the
     one whose result was asked for; `page` is in place of a result that was asked for in parts.

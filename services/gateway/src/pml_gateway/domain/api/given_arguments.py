@@ -1,5 +1,6 @@
 """Arguments that a caller gives a capability, compared with the schema of its parameters."""
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,33 +11,37 @@ from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 
-_MOST_DOUBTS: Final = 10
+_MOST_UNKNOWN: Final = 10
+_LONGEST_SCHEMA: Final = 300
 
 
-def require_certain(name: str, schema: JsonObject, args: JsonObject) -> None:
-    """Raise InvalidRequest, which names the field, where a capability cannot work with these
-    arguments: its author annotated others, or its program fails without others."""
-    for fault in argument_faults(certain_of(schema), args):
+def require_fitting(name: str, schema: JsonObject, args: JsonObject) -> None:
+    """Raise InvalidRequest, which names the field and its part of the schema, where an argument is
+    missing that the capability needs, or one is of another type than it takes. A schema refuses
+    nothing that the program can handle."""
+    faults = (*argument_faults(certain_of(schema), args), *argument_faults(schema, args))
+    for fault in faults:
         known = _object(schema.get("properties"))
         others = [each for each in args if each not in known]
         missing = fault.field.removeprefix("args.")
         meant = "".join(
             f" Is {each} meant for it?" for each in others if did_you_mean(each, [missing])
         )
+        part = _part(fault.schema or _object(known.get(missing)))
         raise InvalidRequest(
-            fault.field, f"{fault.reason}{meant} Nothing ran. {_takes(name, known)}"
+            fault.field, f"{fault.reason}{meant} Nothing ran. {_takes(name, known)}{part}"
         )
 
 
-def doubts(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
-    """Return what speaks against arguments, by what is only inferred of the parameters."""
+def unknown_arguments(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
+    """Return what to tell a caller of arguments that are no known parameters, ten at most."""
     known = _object(schema.get("properties"))
-    found = [f"{fault.field} {fault.reason}" for fault in argument_faults(schema, args)]
-    for name in args:
-        if known and name not in known:
-            similar = did_you_mean(name, known)
-            found.append(f"args.{name} is no known parameter of the capability{similar}")
-    return tuple(found[:_MOST_DOUBTS])
+    found = [
+        f"args.{name} is no known parameter of the capability{did_you_mean(name, known)}"
+        for name in args
+        if known and name not in known
+    ]
+    return tuple(found[:_MOST_UNKNOWN])
 
 
 def missing_arguments(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
@@ -51,6 +56,13 @@ def _takes(name: str, known: Mapping[str, JsonValue]) -> str:
         for each, schema in known.items()
     )
     return f"{name} takes {shown}." if shown else ""
+
+
+def _part(schema: JsonObject) -> str:
+    """Show a field's part of the schema."""
+    text = json.dumps(schema, ensure_ascii=False)
+    shown = text if len(text) <= _LONGEST_SCHEMA else f"{text[:_LONGEST_SCHEMA]}…"
+    return f" Its schema: {shown}" if schema else ""
 
 
 def _object(value: JsonValue) -> JsonObject:

@@ -13,6 +13,7 @@ from pml_common.contracts.dns import (
     Change,
     ChangeRecord,
     Cursor,
+    DescribeRecord,
     Fork,
     Glob,
     Label,
@@ -207,6 +208,25 @@ class RenameRecord(Alter):
     def change(self) -> Rename:
         """Return what is to be changed."""
         return Rename(name=self.new_name)
+
+
+class DescribeVersion(Request):
+    """Say what the version that `name` selects is for."""
+
+    name: Named
+    description: Text = Field(
+        max_length=4000, description="What it is for: it is found by these words."
+    )
+
+    def query(self, scope: Scope, principal: str, request_id: UUID) -> DescribeRecord:
+        """Build the query to the registry."""
+        return DescribeRecord(
+            scope=scope,
+            principal=principal,
+            request_id=request_id,
+            reference=self.name,
+            description=self.description,
+        )
 
 
 class TagRecord(Alter):

@@ -9,7 +9,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.decision import Decision, DryRun
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.grant import Grant
-from pml_common.contracts.parameters import certain_of
+from pml_common.contracts.parameters import needed_of
 from pml_gateway.domain.workflow.events import Analyzed, Cancelled, Decided, Due
 from pml_gateway.domain.workflow.grant import extend, issue
 from pml_gateway.domain.workflow.layers import checkpoints
@@ -52,7 +52,7 @@ def run_command(
         insertions=analysis.insertions,
         injected=analysis.injected,
         args=workflow.requested.args,
-        certain=certain_of(analysis.parameters_schema),
+        certain=needed_of(analysis.parameters_schema),
         grant=grant,
         mocks=mocks_of(analysis.decision, workflow.requested.dry_run),
         repeatable_tools=tuple(tool for tool in now.repeatable_tools if tool in grant.tools),

@@ -21,6 +21,7 @@ from pml_gateway.domain.api.records import (
     AskHistory,
     AskWhois,
     ChangeVisibility,
+    DescribeVersion,
     FindRecords,
     ForkRecord,
     Lookup,
@@ -44,6 +45,7 @@ from pml_gateway.ports import Caller, ComposedPrograms
 Q = TypeVar("Q", bound=DnsQuery)
 
 READING: Final = {**NOT_APPROVER, **NOT_FOUND}
+CHANGING: Final = {**READING, **CONFLICT}
 _MERGE_TIMEOUT_S: Final = 30.0
 
 Key = Annotated[
@@ -103,7 +105,8 @@ def dns_change_routes(
 ) -> APIRouter:
     """Routes that change capability records. A record is changed by its owner, or an admin."""
     router = api_router("dns")
-    responses = {**NOT_APPROVER, **NOT_FOUND, **CONFLICT}
+    _add_description(router, query_client, caller_of)
+    responses = CHANGING
 
     async def changed(caller: Caller, asked: AnyChange, key: str | None) -> ChangedRecord:
         request_id = _request_id(caller, asked, key)
@@ -174,12 +177,25 @@ def dns_change_routes(
     return with_optional_key(router)
 
 
+def _add_description(router: APIRouter, query_client: QueryClient, caller_of: CallerOf) -> None:
+    @router.post("/dns/describe", operation_id="describe_version", responses=CHANGING)
+    async def describe(
+        body: DescribeVersion, caller: Annotated[Caller, Depends(caller_of)], key: Key = None
+    ) -> ChangedRecord:
+        """Say what the version that `name` selects is for: it is found by these words."""
+        request_id = _request_id(caller, body, key)
+        query = _of(caller, body.query(caller.scope, caller.principal, request_id))
+        return await query_client.request(catalog.DESCRIBE_RECORD, query)
+
+
 def _of(caller: Caller, query: Q) -> Q:
     """Return the query with the role of its caller."""
     return query.model_copy(update={"is_admin": caller.is_admin})
 
 
-def _request_id(caller: Caller, asked: AnyChange | MergeSources, key: str | None) -> UUID:
+def _request_id(
+    caller: Caller, asked: AnyChange | DescribeVersion | MergeSources, key: str | None
+) -> UUID:
     """Return the id of a request; a key counts for its caller and for this request alone: another
     one under it is no repetition, and must not be answered as if it were made."""
     if key is None:

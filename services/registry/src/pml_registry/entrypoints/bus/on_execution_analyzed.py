@@ -11,7 +11,7 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.registry import CapabilityChanged
 from pml_registry.application.described import embed_or_later
 from pml_registry.domain.admission import Admission, admit, candidate_names
-from pml_registry.domain.listing import ScopedCapability, StoredCapability
+from pml_registry.domain.listing import ScopedCapability
 from pml_registry.ports import CapabilityStore, CodeHashing, VersionRefused
 from pml_registry.ports.vectors import Embedder
 
@@ -24,12 +24,12 @@ async def on_execution_analyzed(
     embedder: Embedder,
     hashing: CodeHashing,
 ) -> Handled:
-    """Create or complete capabilities, new ones unlisted; a redelivery publishes the same messages.
-    A dry run creates none: nothing of it is learned. Code that does not match its hash fails as
-    Rejected.
+    """Create capabilities that are new, unlisted and without a description; a redelivery publishes
+    the same messages. A dry run creates none: nothing of it is learned. Code that does not match
+    its hash fails as Rejected.
 
-    Most runs are repeated and need one read for the batch; a new or incomplete capability gets a
-    transaction of its own, since it is embedded and named in it."""
+    Most runs are repeated and need one read for the batch; a new capability gets a transaction of
+    its own, since it is embedded and named in it."""
     pending, failed = await _admissible(analyses, hashing)
     facts: dict[UUID, Sequence[Message]] = {}
     while pending:
@@ -42,10 +42,10 @@ async def on_execution_analyzed(
                 facts[analysis.event_id] = found.replayed
             elif capability in admitted:
                 again.append(analysis)
-            elif found.capability is None or not _complete(analysis, found.capability):
+            elif found.capability is None:
                 try:
                     facts[analysis.event_id] = await _admit(
-                        analysis, found.capability, capabilities, embedder, hashing
+                        analysis, capabilities, embedder, hashing
                     )
                 except VersionRefused as error:
                     failed[analysis.event_id] = Rejected(str(error))
@@ -75,27 +75,26 @@ async def _admissible(
 
 async def _admit(
     analysis: ExecutionAnalyzed,
-    seen: StoredCapability | None,
     capabilities: CapabilityStore,
     embedder: Embedder,
     hashing: CodeHashing,
 ) -> Sequence[Message]:
-    """Create a capability, or complete it. Its text is embedded before names are locked, as it will
-    be if nothing has changed since it was `seen`: others wait for the lock."""
-    shape = await hashing.shape_of(analysis.code) if seen is None else None
-    likely = admit(analysis, seen, ()).document
+    """Create a capability, unless there is one since it was looked up. Its text is embedded before
+    names are locked, as it will be if its first name is free: others wait for the lock."""
+    shape = await hashing.shape_of(analysis.code)
+    likely = admit(analysis, ()).document
     embedded = await embed_or_later(embedder, [likely])
     async with capabilities.once(analysis.scope, analysis.event_id, _CONSUMER) as transaction:
         if transaction.replayed is not None:
             return transaction.replayed
-        existing = await transaction.capability(analysis.scope, analysis.capability.capability_id)
-        names = candidate_names(analysis, existing)
-        taken = await transaction.taken(analysis.scope, names) if names else ()
-        admission = admit(analysis, existing, taken)
-        if admission.altered:
-            if admission.document != likely:
-                embedded = await embed_or_later(embedder, [admission.document])
-            await transaction.admit(analysis, admission, embedded, shape)
+        identity = analysis.capability.capability_id
+        if await transaction.capability(analysis.scope, identity) is not None:
+            return transaction.conclude(())
+        taken = await transaction.taken(analysis.scope, candidate_names(analysis))
+        admission = admit(analysis, taken)
+        if admission.document != likely:
+            embedded = await embed_or_later(embedder, [admission.document])
+        await transaction.admit(analysis, admission, embedded, shape)
         return transaction.conclude(_messages(analysis, admission))
 
 
@@ -112,21 +111,13 @@ async def _verify_hash(analysis: ExecutionAnalyzed, hashing: CodeHashing) -> Non
         raise Rejected(f"{claimed.capability_id} is not the id of {claimed.code_hash}")
 
 
-def _complete(analysis: ExecutionAnalyzed, existing: StoredCapability) -> bool:
-    """Whether the analysis adds nothing to an existing capability: most runs are repeated, and need
-    no transaction."""
-    return not admit(analysis, existing, ()).altered
-
-
 def _messages(analysis: ExecutionAnalyzed, admission: Admission) -> Sequence[CapabilityChanged]:
-    if admission.change is None:
-        return ()
     return [
         CapabilityChanged(
             scope=analysis.scope,
             event_id=ids.effect_id(analysis.event_id, "capability-changed"),
             capability_id=analysis.capability.capability_id,
             name=admission.name,
-            change=admission.change,
+            change="created",
         )
     ]

@@ -87,6 +87,7 @@ async def on_merge_capabilities(query: MergeCapabilities, merging: Merging) -> C
         query.name,
         analysis.capability.capability_id,
         [f"{each.record.fqdn}@{each.record.version}" for each in meant],
+        analysis.intent or "",
     )
     return (await _changed(after, merging, changed=changed)).model_copy(
         update={"notices": tuple(notices)}

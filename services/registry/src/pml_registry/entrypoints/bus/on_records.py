@@ -6,7 +6,9 @@ from pml_common.contracts.cursors import BadCursor
 from pml_common.contracts.dns import (
     ChangedRecord,
     ChangeRecord,
+    DescribeRecord,
     DnsQuery,
+    Fork,
     History,
     LookupRecord,
     QueryRecords,
@@ -28,6 +30,7 @@ from pml_registry.domain.cursors import (
 )
 from pml_registry.domain.history import history_entry
 from pml_registry.domain.previews import preview_of
+from pml_registry.domain.record_changes import Describe, OwnChange
 from pml_registry.domain.record_views import total_usage
 from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Viewer
@@ -119,7 +122,21 @@ async def on_read_history(
 
 async def on_change_record(query: ChangeRecord, service: RecordService) -> ChangedRecord:
     """Change a record. Raises QueryFailed `not_found`, `invalid` or `conflict`."""
-    after, changed = await service.change(_viewer(query), query)
+    return await _changed(query, query.change, service)
+
+
+async def on_describe_record(query: DescribeRecord, service: RecordService) -> ChangedRecord:
+    """Say what a version is for. Raises QueryFailed `not_found`, `invalid` or `conflict`."""
+    if not query.description.strip():
+        raise QueryFailed("invalid", "the description is blank: say what the version is for")
+    return await _changed(query, Describe(query.description), service)
+
+
+async def _changed(
+    query: ChangeRecord | DescribeRecord, wanted: OwnChange | Fork, service: RecordService
+) -> ChangedRecord:
+    viewer = _viewer(query)
+    after, changed = await service.change(viewer, query.request_id, query.reference, wanted)
     record = after.record
     return ChangedRecord(fqdn=record.fqdn, record=record, changed=changed, notices=record.notices)
 

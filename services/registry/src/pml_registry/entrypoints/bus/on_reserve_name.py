@@ -60,4 +60,5 @@ def _wish(query: ReserveName) -> Wish:
         update=query.update,
         tag=tag if isinstance(tag, Tag) else None,
         change_summary=query.change_summary,
+        intent=query.analysis.intent or "",
     )

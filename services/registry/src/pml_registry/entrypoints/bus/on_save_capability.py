@@ -39,7 +39,7 @@ async def on_save_capability(query: SaveCapability, saving: Saving) -> SavedCapa
     if query.lifted is not None:
         parameters = await _store_lifted(viewer_of(query), query.lifted, record, saving)
         behaviour = query.lifted.capability.capability_id
-    wish = _wish(query, behaviour)
+    wish = _wish(query, behaviour, record.description)
     naming = saving.curator.naming
     decided = await naming.reserve(query.scope, wish)
     if isinstance(decided, Refusal):
@@ -100,7 +100,8 @@ async def _store_lifted(
     return tuple(merge.lifted.parameters)
 
 
-def _wish(query: SaveCapability, behaviour: UUID) -> Wish:
+def _wish(query: SaveCapability, behaviour: UUID, description: str) -> Wish:
+    """Build the wish for a name; the version is for what the capability was that succeeded."""
     try:
         name = parse_display_name(query.name)
     except BadName as error:
@@ -115,6 +116,7 @@ def _wish(query: SaveCapability, behaviour: UUID) -> Wish:
         update=query.update,
         tag=tag if isinstance(tag, Tag) else None,
         change_summary=query.change_summary,
+        intent=description,
     )
 
 

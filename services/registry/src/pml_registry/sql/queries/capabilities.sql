@@ -15,12 +15,8 @@ WITH made AS (
         org, project, pattern_id, description, document, code, code_hash, structure,
         parameters_schema, tools_used, created_by, terms, shape_hash, makes_calls, source
     )
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::jsonb, $13, $14, $15)
-    ON CONFLICT (org, project, pattern_id) DO UPDATE
-    SET description = excluded.description,
-        document = excluded.document,
-        terms = excluded.terms,
-        updated_at = now()
+    VALUES ($1, $2, $3, '', $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12, $13, $14)
+    ON CONFLICT DO NOTHING
     RETURNING org, project, pattern_id
 )
 INSERT INTO capability_usage (org, project, pattern_id)
@@ -51,8 +47,7 @@ RETURNING record_id, number
 
 -- name: hold-capability
 SELECT
-    name, named, listed, description, tools_used, learning_revision, health, true AS makes_calls,
-    false AS is_variant
+    name, named, listed, learning_revision, health, true AS makes_calls, false AS is_variant
 FROM capability_version
 WHERE org = $1 AND project = $2 AND pattern_id = $3
 ORDER BY named DESC, named_at, record_id
@@ -62,8 +57,8 @@ LIMIT 1
 -- Of each message its capability and what its handling stated, in their order; one row each,
 -- whatever there is.
 SELECT
-    inbox.facts, behaviour.name, behaviour.named, behaviour.listed, behaviour.description,
-    behaviour.tools_used, behaviour.learning_revision, behaviour.health,
+    inbox.facts, behaviour.name, behaviour.named, behaviour.listed,
+    behaviour.learning_revision, behaviour.health,
     coalesce(pattern.makes_calls, true) AS makes_calls,
     EXISTS (
         SELECT
@@ -75,7 +70,7 @@ SELECT
 FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[])
     WITH ORDINALITY AS seen (message_id, org, project, pattern_id, place)
 LEFT JOIN LATERAL (
-    SELECT name, named, listed, description, tools_used, learning_revision, health
+    SELECT name, named, listed, learning_revision, health
     FROM capability_version
     WHERE org = seen.org AND project = seen.project AND pattern_id = seen.pattern_id
     ORDER BY named DESC, named_at, record_id
@@ -178,6 +173,38 @@ WHERE capability_usage.org = learned.org AND capability_usage.project = learned.
     AND capability_usage.pattern_id = learned.pattern_id
 RETURNING learned.message_id
 
+-- name: undescribed
+-- Of each capability its texts, if nothing says what the version is for that stands for it.
+SELECT org, project, pattern_id, name, description, tools_used, parameters_schema
+FROM unnest($1::text[], $2::text[], $3::uuid[]) AS wanted (org, project, pattern_id)
+CROSS JOIN LATERAL (
+    SELECT name, description, tools_used, parameters_schema
+    FROM capability_version version
+    WHERE version.org = wanted.org AND version.project = wanted.project
+        AND version.pattern_id = wanted.pattern_id
+    ORDER BY named DESC, named_at, record_id, number DESC
+    LIMIT 1
+) AS texts
+WHERE description = ''
+
+-- name: describe-first
+-- Unless somebody has described it since it was read, or it has another name since.
+WITH described AS (
+    UPDATE capability_versions version
+    SET description = $4
+    FROM behaviour
+    WHERE behaviour.org = $1 AND behaviour.project = $2 AND behaviour.pattern_id = $3
+        AND behaviour.description = '' AND behaviour.name = $7
+        AND version.org = $1 AND version.project = $2
+        AND version.record_id = behaviour.record_id AND version.number = behaviour.number
+    RETURNING version.pattern_id
+)
+UPDATE workflow_pattern pattern
+SET description = $4, document = $5, terms = $6::jsonb, updated_at = now()
+FROM described
+WHERE pattern.org = $1 AND pattern.project = $2 AND pattern.pattern_id = described.pattern_id
+RETURNING pattern.pattern_id
+
 -- name: set-cache
 -- No row changes where it is set like that already.
 UPDATE capability_records
@@ -190,9 +217,12 @@ WHERE org = $1 AND project = $2 AND record_id = $3
     AND (cache_policy, cache_ttl_s, cache_forced) IS DISTINCT FROM ($4, $5::integer, $6)
 
 -- name: versions-of-record
-SELECT number, created_at, tag, yanked_reason, pattern_id, health
-FROM capability_versions
+SELECT
+    number, version.created_at, tag, yanked_reason, pattern_id, health,
+    coalesce(version.description, pattern.description) AS description
+FROM capability_versions version
 JOIN capability_usage USING (org, project, pattern_id)
+JOIN workflow_pattern pattern USING (org, project, pattern_id)
 WHERE org = $1 AND project = $2 AND record_id = $3
 ORDER BY number
 

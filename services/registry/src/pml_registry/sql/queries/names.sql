@@ -53,9 +53,9 @@ SELECT * FROM name_reservations WHERE org = $1 AND project = $2 AND workflow_id 
 -- A workflow has one name: a repetition renews it.
 INSERT INTO name_reservations (
     org, project, workflow_id, name, pattern_id, purpose, principal, record_id, tag,
-    change_summary, lapses_at
+    change_summary, intent, lapses_at
 )
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (org, project, workflow_id) DO UPDATE
 SET lapses_at = excluded.lapses_at,
     purpose = excluded.purpose,
@@ -103,16 +103,22 @@ VALUES ($1, $2, $4, $3)
 
 -- name: add-version
 INSERT INTO capability_versions (
-    org, project, record_id, number, pattern_id, tag, change_summary, created_by
+    org, project, record_id, number, pattern_id, description, tag, change_summary, created_by
 )
 SELECT
-    $1, $2, $3, max(number) + 1, $4,
+    $1, $2, $3, max(number) + 1, $4, $8,
     -- Another version may have been given the tag since it was reserved.
     CASE WHEN bool_or(tag = $5) THEN NULL ELSE $5 END,
     $6, $7
 FROM capability_versions
 WHERE org = $1 AND project = $2 AND record_id = $3
 RETURNING number
+
+-- name: describe-version
+-- What the versions of a record with this behaviour are for.
+UPDATE capability_versions
+SET description = $5
+WHERE org = $1 AND project = $2 AND record_id = $3 AND pattern_id = $4
 
 -- name: note-version
 -- In the history of a record: what was done about the newest version with this behaviour.
@@ -154,7 +160,7 @@ FROM unnamed
 -- name: describe-behaviour
 -- What it is found by, under a name of its own; a run of it has succeeded.
 UPDATE workflow_pattern
-SET document = $4, terms = $5::jsonb, listed = true, updated_at = now()
+SET document = $4, terms = $5::jsonb, description = $6, listed = true, updated_at = now()
 WHERE org = $1 AND project = $2 AND pattern_id = $3
 
 -- name: behaviour-texts
@@ -164,3 +170,6 @@ FROM capability_version
 WHERE org = $1 AND project = $2 AND pattern_id = $3
 ORDER BY named DESC, named_at, record_id
 LIMIT 1
+
+-- name: latest-description
+SELECT description FROM capability WHERE org = $1 AND project = $2 AND record_id = $3

@@ -64,8 +64,9 @@ LIMIT 1
 -- name: summaries-of-versions
 SELECT
     org, project, version.record_id, version.number, version.tag, pattern_id, pattern.code,
-    pattern.code_hash, version.change_summary, version.created_by, version.created_at,
-    version.yanked_reason, version.signature, version.key_id, version.signed_at, usage.usage_count,
+    pattern.code_hash, coalesce(version.description, pattern.description) AS description,
+    version.change_summary, version.created_by, version.created_at, version.yanked_reason,
+    version.signature, version.key_id, version.signed_at, usage.usage_count,
     usage.success_count, usage.success_streak, usage.mean_duration_ms, usage.caller_faults,
     usage.environment_faults, usage.success_value, usage.success_low, usage.success_high,
     usage.health
@@ -209,7 +210,7 @@ WHERE org = $1 AND project = $2 AND record_id = $3
 
 -- name: save-version
 UPDATE capability_versions
-SET tag = $5, yanked_reason = $6
+SET tag = $5, yanked_reason = $6, description = $7
 WHERE org = $1 AND project = $2 AND record_id = $3 AND number = $4
 
 -- name: add-change
@@ -225,7 +226,7 @@ WHERE org = $1 AND project = $2 AND record_id = $3
 -- What a behaviour is found by, where the record stands for it; $7: it is listed from now on, for
 -- it has a given name and has succeeded.
 UPDATE workflow_pattern
-SET document = $5, terms = $6::jsonb, listed = listed OR $7, updated_at = now()
+SET document = $5, terms = $6::jsonb, listed = listed OR $7, description = $8, updated_at = now()
 WHERE org = $1 AND project = $2 AND pattern_id = $3
     AND (
         SELECT record_id
@@ -264,7 +265,9 @@ FROM made
 ON CONFLICT DO NOTHING
 
 -- name: source-version
-SELECT version.pattern_id, pattern.code_hash
+SELECT
+    version.pattern_id, pattern.code_hash,
+    coalesce(version.description, pattern.description) AS description
 FROM capability_versions version
 JOIN workflow_pattern pattern USING (org, project, pattern_id)
 WHERE org = $1 AND project = $2 AND version.record_id = $3 AND version.number = $4
@@ -282,8 +285,10 @@ WITH shown AS (
     VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)
     RETURNING org, project, record_id
 )
-INSERT INTO capability_versions (org, project, record_id, number, pattern_id, created_by)
-SELECT org, project, record_id, 1, $9, $4
+INSERT INTO capability_versions (
+    org, project, record_id, number, pattern_id, created_by, description
+)
+SELECT org, project, record_id, 1, $9, $4, $10
 FROM made
 
 -- name: merged-from

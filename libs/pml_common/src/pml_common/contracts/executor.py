@@ -167,8 +167,8 @@ class RunFinished(JournalAppend):
     The path and the decisions are the program's own. `task_results` are all tool calls, those of
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
     callers before callees. Its `entries` have no results: they are in these. `logs` are the last
-    lines that the program wrote to its console, after `logs_omitted` others. `called_as` and
-    `discovery_id` are as in `RunWorkflow`.
+    lines that the program wrote to its console, 256 KiB of JSON at most, after `logs_omitted`
+    others. `called_as` and `discovery_id` are as in `RunWorkflow`.
     """
 
     entries: tuple[TraceEvent, ...] = ()

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
 from pydantic import (
@@ -300,11 +300,11 @@ class ExecuteResponse(Contract):
     that of the suggestions, for the execution that follows; `speculation` tells what was run for an
     intent and a context, or why nothing was; `degraded`: they were found by words alone. `logs` are
     the last lines of the program's console, after `logs_omitted` others. `notices` say what the
-    caller should change: a former name of the capability, a yanked version, doubtful arguments;
-    `warnings` are what the analysis doubts in the program. `next` is the way on to the result where
-    the workflow has not ended. `task` is the one whose result was asked for; `page` is in place of
-    a result that was asked for in parts. `joined`: the workflow is that of an earlier, equal
-    call."""
+    caller should know or change: a former name of the capability, a yanked version, doubtful
+    arguments, lines of the console that are left out; `warnings` are what the analysis doubts in
+    the program. `next` is the way on to the result where the workflow has not ended. `task` is the
+    one whose result was asked for; `page` is in place of a result that was asked for in parts, or
+    of the console. `joined`: the workflow is that of an earlier, equal call."""
 
     status: Status
     result: JsonValue = None
@@ -328,6 +328,13 @@ class ExecuteResponse(Contract):
     task: TaskAnswer | None = None
     page: ResultPage | None = None
     warnings: tuple[Diagnostic, ...] = ()
+
+    def with_notices(self, *notices: str) -> Self:
+        """Return the response with more notices, none of them twice."""
+        if not notices:
+            return self
+        all_notices = tuple(dict.fromkeys((*self.notices, *notices)))
+        return self.model_copy(update={"notices": all_notices})
 
     def to_json(self) -> str:
         """Return the JSON of the response, without fields that were not set."""

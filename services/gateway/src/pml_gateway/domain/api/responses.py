@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from pml_common.contracts.executor import RunFinished, WorkflowParked
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse, Status, TaskAnswer
+from pml_gateway.domain.api.console import console_notices, shown_console
 from pml_gateway.domain.api.next_step import Next, after_running, until_approved
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.workflow import layers, parking
@@ -74,10 +75,13 @@ def _made(run: RunFinished | WorkflowParked | None) -> dict[str, object]:
     if run is None:
         return {}
     made: dict[str, object] = {"tasks": tasks_of(run)}
-    if run.logs:
-        made["logs"] = run.logs
-    if run.logs_omitted:
-        made["logs_omitted"] = run.logs_omitted
+    console, notices = shown_console(run), console_notices(run.workflow_id, run)
+    if console.lines:
+        made["logs"] = console.lines
+    if console.omitted:
+        made["logs_omitted"] = console.omitted
+    if notices:
+        made["notices"] = notices
     return made
 
 

@@ -135,8 +135,10 @@ of one of its `tasks`, of which answers show the first 240 characters.
 
 Call it after an answer `approval_required` or `running`, with `wait_s`: it waits for the person's
 decision and for the end. A long result comes in pages of text: ask again with `next_offset` as
-`offset`. Errors: `unknown` (no such workflow or task), `not_yet` (the task has no result yet),
-`expired` (results of tasks are kept for a time, a workflow's own until its data is deleted).""",
+`offset`. `part: "console"` returns pages of what the program wrote to its console: the last 256 KiB
+of lines, after `logsOmitted` others. Errors: `unknown` (no such workflow or task), `not_yet` (the
+task has no result yet), `expired` (results of tasks are kept for a time, a workflow's own until its
+data is deleted).""",
     annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
     arguments=GetTaskResult,
     handler=_get_task_result,

@@ -121,3 +121,10 @@ def test_a_notice_is_said_once() -> None:
     noted = plain.with_notices("old name").with_notices("old name", "yanked")
     assert noted.notices == ("old name", "yanked")
     assert '"notices":["old name","yanked"]' in noted.to_json()
+
+
+def test_what_a_result_lost_is_noted_before_what_its_console_did() -> None:
+    run = run_with("a", omitted=1).model_copy(update={"notices": ("result.a was NaN",)})
+    (ended, _) = after(NEW, Analyzed(analyzed(NEW), AT), run)
+    notices = execute_response(ended, None).notices
+    assert notices == ("result.a was NaN", *console_notices(ID, run))

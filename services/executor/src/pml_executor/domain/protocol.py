@@ -96,12 +96,20 @@ class Entered(Contract):
     args: JsonObject
 
 
+Lost = Annotated[
+    tuple[Annotated[str, StringConstraints(max_length=1000)], ...], Field(max_length=21)
+]
+"""Sentences about parts of a value that its JSON does not say, by their paths; the last may count
+others."""
+
+
 class Left(Contract):
     """A call of a capability returned this value."""
 
     kind: Literal["left"]
     id: int
     value: JsonValue
+    lost: Lost = ()
 
 
 class BranchNote(Contract):
@@ -158,6 +166,7 @@ class Returned(Contract):
 
     kind: Literal["returned"]
     value: JsonValue
+    lost: Lost = ()
     under_way: tuple[int, ...] = ()
     dropped: tuple[DroppedPromise, ...] = ()
 

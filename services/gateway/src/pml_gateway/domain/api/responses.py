@@ -75,7 +75,8 @@ def _made(run: RunFinished | WorkflowParked | None) -> dict[str, object]:
     if run is None:
         return {}
     made: dict[str, object] = {"tasks": tasks_of(run)}
-    console, notices = shown_console(run), console_notices(run.workflow_id, run)
+    lost = run.notices if isinstance(run, RunFinished) else ()
+    console, notices = shown_console(run), (*lost, *console_notices(run.workflow_id, run))
     if console.lines:
         made["logs"] = console.lines
     if console.omitted:

@@ -205,6 +205,43 @@ async def test_time_and_chance_depend_on_the_journal_alone(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            'try { await mcp.api.a({}); } catch (e) { throw new Error("no", { cause: e }); }',
+            "no\ncaused by ToolError: disk full",
+        ),
+        (
+            'await Promise.any([Promise.reject(new TypeError("a")), mcp.api.a({})]);',
+            "AggregateError: All promises were rejected\nerror 1: TypeError: a\n"
+            "error 2: ToolError: disk full",
+        ),
+    ],
+)
+async def test_the_causes_of_an_error_are_told(run: Run, code: str, message: str) -> None:
+    tools = MemoryTools({"api:a": ending(ToolOutcome(status="tool_error", message="disk full"))})
+    fact = await run(code, tools)
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.message) == ("user_error", message)
+
+
+@pytest.mark.parametrize(
+    ("code", "part"),
+    [
+        ('return "x".repeat(5_000_000);', "the result takes 5000"),
+        ('await mcp.api.a({ x: "x".repeat(5_000_000) });', "the arguments of a call take 5000"),
+    ],
+)
+async def test_what_is_too_long_names_its_size_and_the_limit(
+    run: Run, code: str, part: str
+) -> None:
+    fact = await run(code)
+    assert fact.error is not None
+    assert fact.error.message.startswith(part)
+    assert f"more than the {4 * 1024 * 1024} that a run can pass on" in fact.error.message
+
+
+@pytest.mark.parametrize(
     ("code", "kind"),
     [
         ('return "x".repeat(5_000_000);', "output_limit"),

@@ -24,10 +24,10 @@ def calls_recorded(entries: Sequence[TraceEvent]) -> str:
 
 
 def _told(ended: Sequence[str], unknown: Sequence[str]) -> str:
-    told = f"It has called {_counted(ended)}." if ended else "It has called nothing."
+    told = [f"It has called {_counted(ended)}."] if ended else []
     if unknown:
-        told += f" The outcome of these calls is unknown: {_counted(unknown)}."
-    return told
+        told.append(f"The outcome of these calls is unknown: {_counted(unknown)}.")
+    return " ".join(told) or "It has called nothing."
 
 
 def _is_open(call: TaskResult | ToolEnd) -> bool:

@@ -29,7 +29,7 @@ def test_calls_with_unknown_outcomes_are_listed_apart() -> None:
         "It has called fs:stat (2 times), fs:read."
     )
     assert calls_made([call("fs:write", lost)]) == (
-        "It has called nothing. The outcome of these calls is unknown: fs:write."
+        "The outcome of these calls is unknown: fs:write."
     )
 
 

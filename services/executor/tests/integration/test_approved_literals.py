@@ -2,6 +2,7 @@
 
 import pytest
 
+from pml_common.contracts.executor import RunFinished
 from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
@@ -74,5 +75,8 @@ async def test_a_tojson_of_the_literals_own_has_no_say(
     tools = MemoryTools()
     deps = make_dependencies(MemoryBus(), deno_pool, tools)
     code = f'await __pml.at("n1", mcp.fs.write)({{ path: "ok", toJSON() {{ return {EVIL}; }} }});'
-    await deliver(make_command(code, tools=("fs:write",)), deps)
-    assert [query.args for query in tools.asked] == [{"path": "ok"}]
+    (fact,) = await deliver(make_command(code, tools=("fs:write",)), deps)
+    assert tools.asked == []
+    assert isinstance(fact, RunFinished)
+    assert fact.error is not None
+    assert "fs:write: args is an object with a toJSON of its own" in fact.error.message

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from pml_common.bus.port import Bus
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.trace import LogWritten
 from pml_common.testing.memory_bus import MemoryBus
+from pml_executor.domain.logs import MOST_BYTES
 from pml_executor.ports import SandboxPool
 from services.executor.tests.support.builders import make_command
 from services.executor.tests.support.harness import deliver, journal_of, make_dependencies
@@ -98,6 +100,18 @@ async def test_what_the_console_gets_is_in_the_journal(run: Run) -> None:
         ("debug", "%s" * 20),
     ]
     assert logs[-1].message.endswith("… (10000 more characters)")
+
+
+async def test_of_a_long_console_the_last_lines_are_kept_and_all_are_counted(run: Run) -> None:
+    fact = await run(
+        'for (let i = 0; i < 20000; i++) console.log("line", i, "x".repeat(100)); return 1;',
+        timeout_s=90,
+    )
+    assert fact.result == 1
+    assert len(fact.logs) + fact.logs_omitted == 20_000
+    kept = [f"line {n} {'x' * 100}" for n in range(fact.logs_omitted, 20_000)]
+    assert [line.message for line in fact.logs] == kept
+    assert MOST_BYTES - 1000 < len(to_json(fact.logs)) <= MOST_BYTES + 1
 
 
 @pytest.mark.parametrize(
@@ -188,6 +202,43 @@ async def test_time_and_chance_depend_on_the_journal_alone(run: Run) -> None:
     assert values[0] == int(first.started_at)
     assert len({str(value) for value in values}) == len(values)
     assert values[1] != others[1]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            'try { await mcp.api.a({}); } catch (e) { throw new Error("no", { cause: e }); }',
+            "no\ncaused by ToolError: disk full",
+        ),
+        (
+            'await Promise.any([Promise.reject(new TypeError("a")), mcp.api.a({})]);',
+            "AggregateError: All promises were rejected\nerror 1: TypeError: a\n"
+            "error 2: ToolError: disk full",
+        ),
+    ],
+)
+async def test_the_causes_of_an_error_are_told(run: Run, code: str, message: str) -> None:
+    tools = MemoryTools({"api:a": ending(ToolOutcome(status="tool_error", message="disk full"))})
+    fact = await run(code, tools)
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.message) == ("user_error", message)
+
+
+@pytest.mark.parametrize(
+    ("code", "part"),
+    [
+        ('return "x".repeat(5_000_000);', "the result takes 5000"),
+        ('await mcp.api.a({ x: "x".repeat(5_000_000) });', "the arguments of a call take 5000"),
+    ],
+)
+async def test_what_is_too_long_names_its_size_and_the_limit(
+    run: Run, code: str, part: str
+) -> None:
+    fact = await run(code)
+    assert fact.error is not None
+    assert fact.error.message.startswith(part)
+    assert f"more than the {4 * 1024 * 1024} that a run can pass on" in fact.error.message
 
 
 @pytest.mark.parametrize(

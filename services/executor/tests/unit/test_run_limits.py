@@ -1,6 +1,7 @@
 """Ends of a run before its program's end: limits, grants, and missing sandboxes."""
 
 import asyncio
+import re
 
 import pytest
 from pydantic import JsonValue
@@ -114,6 +115,9 @@ async def test_a_run_that_logs_too_much_is_stopped() -> None:
 
     assert fact.error is not None
     assert fact.error.kind == "output_limit"
+    assert re.fullmatch(
+        r"the run logged 1\d{3} bytes, more than the 1000 allowed", fact.error.message
+    )
 
 
 async def test_a_run_that_reports_too_much_is_stopped() -> None:

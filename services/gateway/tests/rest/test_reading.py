@@ -1,5 +1,6 @@
 """Routes that read workflows, capabilities, traces, tools and servers."""
 
+import json
 import re
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -10,7 +11,10 @@ from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.trace import LogLine
 from pml_gateway.adapters.stub_tools import ECHO
+from pml_gateway.domain.api.task_results import GetTaskResult
+from pml_gateway.ports import Caller
 from services.gateway.tests.support.builders import ELSEWHERE, READ, SCOPE, WRITE, workflow
 from services.gateway.tests.support.fakes import record
 from services.gateway.tests.support.harness import READY, Worlds, failed
@@ -34,6 +38,28 @@ async def test_a_workflow_is_shown_with_all_its_details(world: Worlds) -> None:
         assert view["error"] is None
         assert view["approval"] is None
         assert view["finished_at"] >= view["created_at"]
+
+
+async def test_all_that_is_kept_of_a_console_is_read_in_pages(world: Worlds) -> None:
+    async with world() as w:
+        lines = [{"level": "info", "message": f"line {n}"} for n in range(300)]
+        w.peers.logs = tuple(LogLine.model_validate(line) for line in lines)
+        w.peers.logs_omitted = 19_700
+        answer = await w.execute("return 1;")
+        assert (answer["logs"], answer["logs_omitted"]) == (lines[100:], 19_800)
+        assert "the program wrote 20,000 lines" in answer["notices"][0]
+        path = f"/api/workflows/{answer['workflow_id']}/console"
+        first = (await w.http.get(path, params={"limit": 200})).json()
+        assert (first["lines"], first["lost"], first["total"]) == (lines[:200], 19_700, 300)
+        last = (await w.http.get(path, params={"offset": first["next_offset"]})).json()
+        assert (last["lines"], last["next_offset"]) == (lines[200:], None)
+        tool = await w.parts.use_cases.agents.result(
+            Caller(SCOPE, "mira"),
+            GetTaskResult(workflow_id=UUID(answer["workflow_id"]), part="console", limit=200_000),
+        )
+        assert tool.page is not None
+        assert json.loads(tool.page.text) == lines
+        assert (await w.http.get(f"/api/workflows/{uuid4()}/console")).status_code == 404
 
 
 async def test_workflows_are_listed_in_pages_newest_first(world: Worlds) -> None:
@@ -219,7 +245,7 @@ async def test_every_route_is_described_with_an_id_and_the_error_form(world: Wor
             for method, operation in methods.items()
         }
         ids = [operation["operationId"] for operation in operations.values()]
-        assert len(ids) == len(set(ids)) == 57
+        assert len(ids) == len(set(ids)) == 58
         assert all(re.fullmatch(r"[a-z_]+", each) for each in ids)
         for name, operation in operations.items():
             if "/api/" in name:

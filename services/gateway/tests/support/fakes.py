@@ -46,6 +46,7 @@ from pml_common.contracts.registry import (
 )
 from pml_common.contracts.structure import DynamicCall, StaticStructure
 from pml_common.contracts.tool import ToolDefinition
+from pml_common.contracts.trace import LogLine
 from pml_gateway.domain.workflow.workflow import Workflow
 from services.gateway.tests.support.builders import (
     AT,
@@ -90,6 +91,9 @@ class FakeServices:
     known_hits: tuple[CapabilityHit, ...] = ()
     graph: FakeGraph = field(default_factory=FakeGraph)
     traces: tuple[ExecutionTrace, ...] = ()
+    logs: tuple[LogLine, ...] = ()
+    """Lines that each program writes to its console, after `logs_omitted` others."""
+    logs_omitted: int = 0
     trace_queries: list[ListTraces] = field(default_factory=list[ListTraces])
     release: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -157,6 +161,8 @@ class FakeServices:
             trace_id=ids.root_trace_id(command.workflow_id),
             started_at=self.bus.now().timestamp() * 1000,
             duration_ms=1.0,
+            logs=self.logs,
+            logs_omitted=self.logs_omitted,
         )
         entity = str(command.workflow_id)
         if self.reads_journals:  # raises Unreadable

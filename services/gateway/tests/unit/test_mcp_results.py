@@ -209,8 +209,14 @@ def test_a_failed_programs_console_is_part_of_the_text() -> None:
     error = WorkflowError(kind="user_error", message="stop")
     lines = tuple(LogLine(level="info", message=f"line {n}") for n in range(30))
     text = _text(execute_result(ExecuteResponse(status="error", error=error, logs=lines)))
-    assert text.startswith("user_error: stop\nconsole:\n  info: line 10\n")
+    assert text.startswith("user_error: stop\nconsole, after 10 earlier lines:\n  info: line 10\n")
     assert text.endswith("line 29")
+    before = ExecuteResponse(status="error", error=error, logs=lines, logs_omitted=19_970)
+    result = execute_result(before)
+    assert "console, after 19,980 earlier lines:" in _text(result)
+    assert cast(JsonObject, result["structuredContent"])["logsOmitted"] == 19_970
+    few = ExecuteResponse(status="error", error=error, logs=lines[:1])
+    assert _text(execute_result(few)) == "user_error: stop\nconsole:\n  info: line 0"
 
 
 def test_a_program_that_fails_by_itself_is_told_what_its_tools_gave() -> None:

@@ -167,8 +167,9 @@ class RunFinished(JournalAppend):
     The path and the decisions are the program's own. `task_results` are all tool calls, those of
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
     callers before callees. Its `entries` have no results: they are in these. `logs` are the last
-    lines that the program wrote to its console, after `logs_omitted` others. `called_as` and
-    `discovery_id` are as in `RunWorkflow`.
+    lines that the program wrote to its console, 256 KiB of JSON at most, after `logs_omitted`
+    others. `notices` say what results lost as JSON. `called_as` and `discovery_id` are as in
+    `RunWorkflow`.
     """
 
     entries: tuple[TraceEvent, ...] = ()
@@ -190,3 +191,4 @@ class RunFinished(JournalAppend):
     duration_ms: float
     logs: tuple[LogLine, ...] = ()
     logs_omitted: int = Field(default=0, ge=0)
+    notices: tuple[str, ...] = ()

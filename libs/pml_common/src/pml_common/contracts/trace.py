@@ -64,7 +64,8 @@ class CapabilityStart(TraceEventBase):
 
 
 class CapabilityEnd(TraceEventBase):
-    """A capability ends; the outermost one closes the journal."""
+    """A capability ends; the outermost one closes the journal. `notices` say what its result lost
+    as JSON."""
 
     type: Literal["capability_end"] = "capability_end"
     capability_id: UUID
@@ -72,6 +73,7 @@ class CapabilityEnd(TraceEventBase):
     duration_ms: float
     result: JsonValue = None
     error: WorkflowError | None = None
+    notices: tuple[str, ...] = ()
 
 
 class DecisionTaken(TraceEventBase):

@@ -153,7 +153,7 @@ class Attempt:
             raise Parking(self._pending.wanted)
         match message:
             case Returned():
-                return Ending(result=message.value)
+                return Ending(result=message.value, notices=message.lost)
             case Threw():
                 return Ending(error=self._failure(message))
             case Paused():
@@ -216,7 +216,8 @@ class Attempt:
             case Left():
                 size = len(to_json(message.value))
                 self._allowance.store(size)
-                entry = self._capability_calls.leave(message.id, Ending(result=message.value), now)
+                ending = Ending(result=message.value, notices=message.lost)
+                entry = self._capability_calls.leave(message.id, ending, now)
             case Failed():
                 size = 0
                 ending = Ending(error=self._failure(message, message.id))

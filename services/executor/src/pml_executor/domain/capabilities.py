@@ -97,7 +97,7 @@ class CapabilityCalls:
 
     def leave(self, number: int, ending: Ending, ts: float) -> CapabilityEnd | None:
         """Record the end of a call; return its journal entry if that is new."""
-        start = self._call(number).start
+        start, name = self._call(number).start, self._name(self._call(number).index)
         if ending.error is not None:
             self._failed[number] = ending.error
         if not self._journal.leave(start.trace_id):
@@ -113,6 +113,7 @@ class CapabilityCalls:
             duration_ms=max(0.0, ts - start.ts),
             result=ending.result,
             error=ending.error,
+            notices=tuple(f"{name}: {notice}" for notice in ending.notices),
         )
 
     def failure(

@@ -18,10 +18,11 @@ _MAX_STDERR_TAIL = 500
 
 @dataclass(frozen=True)
 class Ending:
-    """The result of a run: a value, or an error."""
+    """The result of a run: a value, or an error. `notices` say what the value lost."""
 
     result: JsonValue = None
     error: WorkflowError | None = None
+    notices: tuple[str, ...] = ()
 
 
 class RunEnded(Exception):

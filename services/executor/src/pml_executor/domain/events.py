@@ -42,6 +42,7 @@ def run_ended(command: RunWorkflow, ending: Ending, started: float, ts: float) -
         duration_ms=max(0.0, ts - started),
         result=ending.result,
         error=ending.error,
+        notices=ending.notices,
     )
 
 

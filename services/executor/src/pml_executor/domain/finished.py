@@ -1,6 +1,7 @@
 """Results of a run derived from its journal; every executor derives the same."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from pml_common.calls_made import calls_made
 from pml_common.contracts import ids
@@ -17,6 +18,9 @@ from pml_executor.domain.endings import Ending
 from pml_executor.domain.executed_path import executed_path
 from pml_executor.domain.logs import last_lines
 from pml_executor.domain.nested_runs import by_trace, decisions, nested_runs
+
+MOST_NOTICES: Final = 25
+"""The program's own come first: one result has 21 at most."""
 
 
 def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished:
@@ -49,7 +53,17 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
         duration_ms=end.duration_ms,
         logs=logs,
         logs_omitted=omitted,
+        notices=notices(entries),
     )
+
+
+def notices(entries: Sequence[TraceEvent]) -> tuple[str, ...]:
+    """Return what the journal says that results lost, each once, as far as an answer has room."""
+    ends = [entry for entry in reversed(entries) if isinstance(entry, CapabilityEnd)]
+    said = list(dict.fromkeys(notice for end in ends for notice in end.notices))
+    others = len(said) - MOST_NOTICES
+    more = [f"{others} other parts of results were lost, too"] if others > 0 else []
+    return (*said[:MOST_NOTICES], *more)
 
 
 def without_results(entries: Sequence[TraceEvent]) -> tuple[TraceEvent, ...]:

@@ -56,14 +56,21 @@ class Allowance:
         self._noted += size
         most = self._limits.max_message_bytes
         if self._noted > most:
-            raise _ended("output_limit", f"the run logged more than {most} bytes")
+            raise _ended(
+                "output_limit",
+                f"the run logged {self._noted} bytes, more than the {most} allowed",
+            )
 
     def store(self, size: int) -> None:
         """Count `size` more bytes in the journal."""
         self._bytes += size
         most = self._limits.max_journal_bytes
         if self._bytes > most:
-            raise _ended("output_limit", f"the run's calls took more than {most} bytes in all")
+            raise _ended(
+                "output_limit",
+                f"the run took {self._bytes} bytes of calls, results and logs, more than the "
+                f"{most} allowed",
+            )
 
 
 def _ended(kind: ErrorKind, message: str, node_id: str | None = None) -> RunEnded:

@@ -55,7 +55,10 @@ def bounded_outcome(outcome: ToolOutcome, max_bytes: int) -> tuple[ToolOutcome, 
     size = len(to_json(outcome.result))
     if size <= max_bytes:
         return outcome, size
-    message = f"the tool answered {size} bytes, more than the {max_bytes} a run can take"
+    message = (
+        f"the tool answered {size} bytes, more than the {max_bytes} that a run can take; "
+        "ask it for less"
+    )
     return ToolOutcome(status="tool_error", message=message), 0
 
 

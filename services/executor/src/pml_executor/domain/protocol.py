@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from pml_common.contracts.base import Contract
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.tool import JsonObject
 from pml_executor.domain.frames import Frame
 
@@ -96,12 +97,20 @@ class Entered(Contract):
     args: JsonObject
 
 
+Lost = Annotated[
+    tuple[Annotated[str, StringConstraints(max_length=1000)], ...], Field(max_length=21)
+]
+"""Sentences about parts of a value that its JSON does not say, by their paths; the last may count
+others."""
+
+
 class Left(Contract):
     """A call of a capability returned this value."""
 
     kind: Literal["left"]
     id: int
     value: JsonValue
+    lost: Lost = ()
 
 
 class BranchNote(Contract):
@@ -158,6 +167,7 @@ class Returned(Contract):
 
     kind: Literal["returned"]
     value: JsonValue
+    lost: Lost = ()
     under_way: tuple[int, ...] = ()
     dropped: tuple[DroppedPromise, ...] = ()
 
@@ -233,7 +243,7 @@ def parse_frame(frame: Frame) -> list[ProgramMessage | HostMessage]:
             return [HostMessage.model_validate_json(frame.body)]
         return [_PROGRAM.validate_json(line) for line in frame.body.split(b"\n")]
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]["msg"]
+        problem = faults_of(error)[0]
         raise ProtocolViolation(
             f"the program sent what its interface cannot send: {problem}"
         ) from error

@@ -13,6 +13,7 @@ import failure from "./worker/failure.ts" with { type: "text" };
 import globals from "./worker/globals.ts" with { type: "text" };
 import intrinsics from "./worker/intrinsics.ts" with { type: "text" };
 import jsonSafe from "./worker/json_safe.ts" with { type: "text" };
+import lost from "./worker/lost.ts" with { type: "text" };
 import main from "./worker/main.ts" with { type: "text" };
 import moduleText from "./worker/module_text.ts" with { type: "text" };
 import outbox from "./worker/outbox.ts" with { type: "text" };
@@ -38,6 +39,7 @@ import symbols from "./realm/symbols.ts" with { type: "text" };
 /** The parts that a Worker for one program and a realm have in common. */
 const COMMON = [
   moduleText,
+  lost,
   jsonSafe,
   clock,
   timers,

@@ -63,6 +63,27 @@ function reading(kept) {
   if (name !== undefined) /** @type {any} */ (Deno.stdin)[name]();
 }
 
+/** @type {Record<string, string>} */
+const PARTS = {
+  returned: "the result takes",
+  left: "the result of a capability takes",
+  call: "the arguments of a call take",
+  entered: "the arguments of a call of a capability take",
+};
+
+/**
+ * Describes a message that is too long, whose kind is at its start.
+ *
+ * @param {string} data
+ * @param {number} most
+ */
+function oversize(data, most) {
+  const kind = /^\{"kind":"(\w+)"/.exec(data.slice(0, 40))?.[1] ?? "";
+  const part = Object.hasOwn(PARTS, kind) ? PARTS[kind] : "one message of the program takes";
+  return `${part} ${data.length} characters of JSON, more than the ${most} that a run can pass on: ` +
+    "pass less, as a part, a count or a summary";
+}
+
 class Host {
   #secret;
   #maxBody;
@@ -171,7 +192,7 @@ class Host {
     if (typeof data !== "string") {
       this.#report("breach", "the program bypassed its interface");
     } else if (data.length > this.#maxBody) {
-      this.#report("oversize", `${data.length} bytes in one message`);
+      this.#report("oversize", oversize(data, this.#maxBody));
     } else {
       this.#send("p", data);
     }

@@ -165,7 +165,7 @@ class Elicitations:
 def _with_notice(response: ExecuteResponse, notice: str | None) -> ExecuteResponse:
     if notice is None:
         return response
-    return response.model_copy(update={"notices": (*response.notices, notice)})
+    return response.with_notices(notice)
 
 
 def _now() -> float:

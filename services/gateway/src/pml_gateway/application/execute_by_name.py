@@ -43,11 +43,10 @@ class CapabilityExecution:
         require_fitting(record.name, record.parameters_schema, request.arguments)
         unknown = unknown_arguments(record.parameters_schema, request.arguments)
         notices = (*record.notices, *unknown)
-        told = {"notices": notices} if notices else {}
         cached = await self.cache.find(principal, record, request)
         if cached is not None:
             answer = await self.workflows.response(cached)
-            return answer.model_copy(update={"cached": True, **told})
+            return answer.model_copy(update={"cached": True}).with_notices(*notices)
         # In its own scope the registry knows the source; elsewhere it becomes a new behaviour.
         source = record.source if record.scope != scope else None
         called_as = record.name if record.named else None
@@ -56,7 +55,4 @@ class CapabilityExecution:
             scope, principal, request, side, program, guessed=guessed
         )
         await self.cache.keep(record, request, executed.workflow)
-        answer = await self.programs.response(executed)
-        if told:
-            told = {"notices": (*notices, *answer.notices)}
-        return answer.model_copy(update=told)
+        return (await self.programs.response(executed)).with_notices(*notices)

@@ -8,7 +8,12 @@ from pml_gateway.application.callers_elsewhere import CallersElsewhere
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import Gone, ResultUnavailable
-from pml_gateway.domain.api.task_results import GetTaskResult, paged, task_response
+from pml_gateway.domain.api.task_results import (
+    GetTaskResult,
+    console_response,
+    paged,
+    task_response,
+)
 from pml_gateway.ports import Caller
 
 
@@ -34,6 +39,8 @@ class Results:
             raise ResultUnavailable("expired", str(gone)) from gone
         if found is None:
             raise ResultUnavailable("unknown", f"no workflow {asked.workflow_id} in {caller.scope}")
+        if asked.part == "console":
+            return console_response(found, asked)
         if asked.task_id is not None:
             return paged(task_response(found, asked.task_id, self.now(), self.ttl), asked)
         await self.workflows.deliver(found, caller.principal)

@@ -6,6 +6,7 @@
  */
 import { describe } from "./failure.ts";
 import { toJson } from "./json_safe.ts";
+import { LostParts } from "./lost.ts";
 import type { Outbox, Source } from "./outbox.ts";
 import {
   apply,
@@ -128,13 +129,14 @@ export class Capabilities {
         reject(site);
       };
       const succeed = (value: unknown) => {
+        const lost = new LostParts("result");
         let text: string;
         try {
-          text = toJson(value);
+          text = toJson(value, lost.add, "result");
         } catch (thrown) {
           return fail(thrown);
         }
-        this.#outbox.left(id, text);
+        this.#outbox.left(id, text, lost);
         resolve(jsonParse(text));
       };
       const bound = this.#bind(inner, jsonParse(args));

@@ -1,5 +1,14 @@
 /** Failures of a program: the thrown error and its position in the program's text. */
-import { exec, RealError, slice, split, startsWith } from "./primordials.ts";
+import {
+  exec,
+  includes,
+  isArray,
+  push,
+  RealError,
+  slice,
+  split,
+  startsWith,
+} from "./primordials.ts";
 import { toJson } from "./json_safe.ts";
 
 /** A position; `module` is the capability in whose text it is, null for the program's. */
@@ -16,6 +25,10 @@ export interface Failure extends Place {
 
 const NOWHERE: Place = { line: null, column: null, module: null };
 const MAX_TEXT = 4_000;
+/** Bounds of what is said of causes and of the errors of an AggregateError. */
+const MAX_REASONS = 10;
+const MAX_REASON = 500;
+const MAX_DEPTH_OF_REASONS = 5;
 
 /** Returns the first position in a program that a stack or a loader's message names, from 1. */
 export function placeIn(text: unknown, prelude: number): Place {
@@ -45,7 +58,8 @@ export function placeOf(error: Error, prelude: number): Place {
 export function describe(thrown: unknown, prelude: number): Failure {
   if (isError(thrown)) {
     const { name, message } = texts(thrown);
-    return { name, message, ...placeIn(read(thrown, "stack"), prelude) };
+    const whole = slice(message + reasons(thrown), 0, MAX_TEXT);
+    return { name, message: whole, ...placeIn(read(thrown, "stack"), prelude) };
   }
   return {
     name: "",
@@ -67,6 +81,57 @@ export function describeLoad(thrown: unknown, prelude: number): Failure {
   };
 }
 
+/** Returns the errors in an AggregateError and the causes of an error, a line for each. */
+function reasons(error: Error): string {
+  const seen: unknown[] = [error];
+  let text = "";
+  let left = MAX_REASONS;
+  let isMore = false;
+  const add = (reason: unknown, head: string, depth: number) => {
+    if (includes(seen, reason)) return;
+    if (left === 0) {
+      isMore = true;
+      return;
+    }
+    left--;
+    const said = isError(reason) ? titleOf(reason) : plain(reason);
+    text += `\n${head}${slice(said, 0, MAX_REASON)}`;
+    if (typeof reason === "object" && reason !== null) push(seen, reason);
+    if (isError(reason) && depth < MAX_DEPTH_OF_REASONS) follow(reason, depth + 1);
+  };
+  const follow = (outer: Error, depth: number) => {
+    const errors = read(outer, "errors");
+    const all = count(errors);
+    for (let i = 0; i < all && !isMore; i++) add(item(errors, i), `error ${i + 1}: `, depth);
+    const cause = read(outer, "cause");
+    if (cause !== undefined) add(cause, "caused by ", depth);
+  };
+  follow(error, 0);
+  return isMore ? `${text}\n…` : text;
+}
+
+function titleOf(error: Error): string {
+  const { name, message } = texts(error);
+  return name === "" ? message : message === "" ? name : `${name}: ${message}`;
+}
+
+/** Returns the length of a list, 0 for any other value; never throws. */
+function count(value: unknown): number {
+  try {
+    return isArray(value) ? value.length : 0;
+  } catch {
+    return 0;
+  }
+}
+
+function item(list: unknown, index: number): unknown {
+  try {
+    return (list as unknown[])[index];
+  } catch {
+    return undefined;
+  }
+}
+
 function texts(error: Error): { name: string; message: string } {
   const name = read(error, "name");
   const message = read(error, "message");
@@ -76,9 +141,12 @@ function texts(error: Error): { name: string; message: string } {
   };
 }
 
-function read(error: Error, key: "name" | "message" | "stack"): unknown {
+function read(
+  error: Error,
+  key: "name" | "message" | "stack" | "cause" | "errors",
+): unknown {
   try {
-    return error[key];
+    return (error as AggregateError)[key];
   } catch {
     return undefined;
   }

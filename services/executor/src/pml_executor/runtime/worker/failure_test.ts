@@ -1,4 +1,4 @@
-import { deepStrictEqual, strictEqual } from "node:assert";
+import { deepStrictEqual, ok, strictEqual } from "node:assert";
 import { describe, describeLoad, placeIn } from "./failure.ts";
 
 const AT = "data:application/typescript,export%20default......%7D";
@@ -46,6 +46,44 @@ Deno.test("a thrown value cannot prevent its report", () => {
   const proxy: object = new Proxy({}, { getPrototypeOf: trap, ownKeys: trap, get: trap });
   strictEqual(describe(proxy, 0).message, "the program threw a value");
   strictEqual(describe({ toString: trap, [Symbol.toPrimitive]: trap, proxy }, 0).name, "");
+});
+
+Deno.test("causes and the errors of an AggregateError are part of the message", () => {
+  const chain = new Error("save failed", {
+    cause: new TypeError("no such row", { cause: "the disk" }),
+  });
+  strictEqual(
+    describe(chain, 0).message,
+    "save failed\ncaused by TypeError: no such row\ncaused by the disk",
+  );
+  const all = new AggregateError([new Error("a"), new RangeError(""), 7], "All promises failed");
+  strictEqual(
+    describe(all, 0).message,
+    "All promises failed\nerror 1: Error: a\nerror 2: RangeError\nerror 3: 7",
+  );
+});
+
+Deno.test("reasons are bounded, and a circle of them ends", () => {
+  const circle = new Error("outer");
+  circle.cause = new Error("inner", { cause: circle });
+  strictEqual(describe(circle, 0).message, "outer\ncaused by Error: inner");
+  const many = new AggregateError(new Array(1000).fill("x".repeat(9_000)), "many");
+  ok(describe(many, 0).message.length <= 4_000);
+  for (const [errors, last] of [[10, "error 10: 1"], [11, "…"]] as const) {
+    const { message } = describe(new AggregateError(new Array(errors).fill(1), "m"), 0);
+    strictEqual(message.split("\n").at(-1), last);
+  }
+  let deep = new Error("0");
+  for (let i = 1; i < 30; i++) deep = new Error(`${i}`, { cause: deep });
+  strictEqual(describe(deep, 0).message.split("\n").length, 7);
+  const trap = (): never => {
+    throw proxy;
+  };
+  const proxy: object = new Proxy([], { getPrototypeOf: trap, ownKeys: trap, get: trap });
+  const hostile = new Error("x");
+  Object.defineProperty(hostile, "errors", { value: proxy });
+  Object.defineProperty(hostile, "cause", { get: trap });
+  strictEqual(describe(hostile, 0).message, "x");
 });
 
 Deno.test("a loader's message loses the loader's own parts", () => {

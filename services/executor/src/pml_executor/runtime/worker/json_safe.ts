@@ -1,104 +1,231 @@
 /**
  * Values as JSON text, the only form in which they leave the program.
  *
- * Not by JSON.stringify: a person approves the contents of an object literal, so no `toJSON`, own
- * or inherited, may change them. `undefined`, functions and symbols are left out of objects and
- * become null elsewhere; NaN and the infinities become null; a BigInt becomes its digits; a Date
- * and a URL their text; a Map an object or a list of pairs; a Set and a typed array a list; an
- * Error its name and message; a circular reference "[Circular]". Lone surrogates become U+FFFD.
- * Deeper nesting than `MAX_DEPTH` is an error.
+ * As JSON.stringify writes them, but for what that refuses or empties: a BigInt becomes its digits;
+ * a URL and a RegExp their text; a Map an object or a list of pairs; a Set and a typed array a list;
+ * an Error its name and message; a circular reference "[Circular]". What is lost is reported by its
+ * path: NaN and the infinities, functions and symbols, `undefined` in a list, lone surrogates,
+ * objects whose contents no field shows, numbers that are not JavaScript's. A promise, and nesting
+ * deeper than `MAX_DEPTH`, are errors.
+ *
+ * A `toJSON` of a class or of the object itself is called; one that every object would inherit is
+ * not. A person approves the contents of an object literal, so arguments of calls may have none of
+ * their own.
  */
 import {
+  apply,
+  arrayPrototype,
+  bigintText,
+  booleanOf,
   charCodeAt,
   contains,
   dateTime,
+  dateToJson,
   exec,
+  getOwnPropertyDescriptor,
   getOwnPropertyNames,
+  getPrototypeOf,
   includes,
   isArray,
   isoText,
+  isRawJson,
   isView,
+  jsonParse,
   jsonStringify,
   keysOf,
   mapForEach,
+  numberOf,
+  objectPrototype,
+  objectText,
   pop,
   push,
+  RealBoolean,
   RealDataView,
   RealDate,
   RealError,
   RealMap,
+  RealNumber,
+  RealPromise,
   RealRangeError,
+  RealRegExp,
   RealSet,
+  RealString,
+  RealTypeError,
   setForEach,
   slice,
+  stringOf,
   toText,
   viewLength,
 } from "./primordials.ts";
+import { type OnLost, type PathKey, pathOf, refusing } from "./lost.ts";
 import { textOfUrl } from "./web.ts";
 
 export const MAX_DEPTH = 100;
 
-/** Returns the JSON text of `value`; "null" where JSON has none. Throws RangeError if too deep. */
-export function toJson(value: unknown): string {
-  return write(value, []) ?? "null";
+/** One text that is written: the containers and keys that lead to the present value. */
+interface Writing {
+  root: string;
+  ancestors: unknown[];
+  keys: PathKey[];
+  lost: OnLost;
+  isStrict: boolean;
 }
 
-/** Returns the text; undefined for values that objects leave out. `ancestors` contain the value. */
-function write(value: unknown, ancestors: unknown[]): string | undefined {
+/**
+ * Returns the JSON text of `value`, `root` in errors; "null" where JSON has none. What is lost is
+ * given to `lost`. Throws RangeError if nested too deep, TypeError for a promise.
+ */
+export function toJson(value: unknown, lost: OnLost = ignoreLost, root = "the value"): string {
+  const w = { root, ancestors: [], keys: [], lost, isStrict: false };
+  return write(w, value, null) ?? "null";
+}
+
+/** Returns the JSON text of the arguments of a call. Throws TypeError for whatever it would lose. */
+export function argumentsToJson(tool: string, value: unknown): string {
+  const w = { root: "args", ancestors: [], keys: [], lost: refusing(tool), isStrict: true };
+  return write(w, value, null) ?? "null";
+}
+
+function ignoreLost(): void {}
+
+/** Returns the text; undefined for values that objects leave out. */
+function write(w: Writing, value: unknown, key: PathKey | null): string | undefined {
   switch (typeof value) {
     case "string":
-      return quoted(value);
+      return ofText(w, value, key);
     case "bigint":
-      return quoted(toText(value));
+      return quoted(bigintText(value));
     case "number":
+      if (value - value !== 0) report(w, key, toText(value), "null");
+      return jsonStringify(value);
     case "boolean":
       return jsonStringify(value);
     case "object":
-      return value === null ? "null" : nested(value, ancestors);
-    default:
+      return value === null ? "null" : ofObject(w, value, key);
+    case "undefined":
+      if (typeof key === "number") report(w, key, "undefined", "null");
       return undefined;
+    default: {
+      const isMember = typeof key === "string";
+      report(w, key, `a ${typeof value}`, isMember ? null : "null");
+      return undefined;
+    }
   }
 }
 
-function nested(value: object, ancestors: unknown[]): string {
+function report(w: Writing, key: PathKey | null, found: string, instead: string | null): void {
+  w.lost({ keys: w.keys, key }, found, instead);
+}
+
+function ofText(w: Writing, text: string, key: PathKey | null): string {
+  const written = jsonStringify(text);
+  const whole = wellFormed(written);
+  if (whole !== written) {
+    report(w, key, "text with half of a surrogate pair", "text with U+FFFD in its place");
+  }
+  return whole;
+}
+
+function ofObject(w: Writing, value: object, key: PathKey | null): string | undefined {
+  if (value instanceof RealPromise) {
+    const path = pathOf(w.root, { keys: w.keys, key });
+    throw new RealTypeError(`${path} is a promise: await it`);
+  }
+  if (isRawJson(value)) return ofRaw(w, value as { rawJSON: string }, key);
+  const toJSON = ownWay(value);
+  if (toJSON === undefined) return ofWhole(w, value, key);
+  if (w.isStrict && getOwnPropertyDescriptor(value, "toJSON") !== undefined) {
+    report(w, key, "an object with a toJSON of its own", null);
+  }
+  const made = apply(toJSON, value, [key === null ? "" : toText(key)]);
+  return typeof made === "object" && made !== null && !(made instanceof RealPromise)
+    ? ofWhole(w, made, key)
+    : write(w, made, key);
+}
+
+/** Returns the method by which an object makes its JSON; none that all of the language have. */
+function ownWay(value: object): ((key: string) => unknown) | undefined {
+  if (!("toJSON" in value)) return undefined; // asked for so, a proxy's trap for reading is not run
+  const found = value.toJSON;
+  if (typeof found !== "function" || found === dateToJson) return undefined;
+  const inherited = (objectPrototype as { toJSON?: unknown }).toJSON;
+  const ofLists = (arrayPrototype as { toJSON?: unknown }).toJSON;
+  return found === inherited || found === ofLists ? undefined : found as () => unknown;
+}
+
+/** Writes JSON that the program wrote itself, which is of a primitive value. */
+function ofRaw(w: Writing, raw: { rawJSON: string }, key: PathKey | null): string | undefined {
+  const text = raw.rawJSON;
+  const value = jsonParse(text);
+  if (typeof value !== "number") return write(w, value, key);
+  const known = jsonStringify(value);
+  if (known !== text) {
+    const short = text.length > 40 ? `${slice(text, 0, 40)}…` : text;
+    report(w, key, `JSON.rawJSON of ${short}, no number as JavaScript writes it`, known);
+  }
+  return known;
+}
+
+function ofWhole(w: Writing, value: object, key: PathKey | null): string {
   if (value instanceof RealDate) {
     const time = dateTime(value);
-    return time === time ? quoted(isoText(value)) : "null";
+    if (time === time) return quoted(isoText(value));
+    report(w, key, "an invalid Date", "null");
+    return "null";
   }
+  if (value instanceof RealString) return ofText(w, stringOf(value), key);
+  if (value instanceof RealNumber) return write(w, numberOf(value), key)!;
+  if (value instanceof RealBoolean) return jsonStringify(booleanOf(value));
+  if (value instanceof RealRegExp) return ofText(w, toText(value), key);
   const url = textOfUrl(value);
-  if (url !== undefined) return quoted(url);
-  if (includes(ancestors, value)) return '"[Circular]"';
-  if (ancestors.length >= MAX_DEPTH) {
+  if (url !== undefined) return ofText(w, url, key);
+  if (includes(w.ancestors, value)) {
+    report(w, key, "a reference to an object that contains it", '"[Circular]"');
+    return '"[Circular]"';
+  }
+  if (w.ancestors.length >= MAX_DEPTH) {
     throw new RealRangeError(`the value is nested deeper than ${MAX_DEPTH} levels`);
   }
-  push(ancestors, value);
-  const text = container(value, ancestors);
-  pop(ancestors);
+  push(w.ancestors, value);
+  if (key !== null) push(w.keys, key);
+  const text = container(w, value);
+  if (key !== null) pop(w.keys);
+  pop(w.ancestors);
   return text;
 }
 
-function container(value: object, ancestors: unknown[]): string {
-  if (value instanceof RealMap) return ofMap(value, ancestors);
+function container(w: Writing, value: object): string {
+  if (value instanceof RealMap) return ofMap(w, value);
   if (value instanceof RealError) {
-    return ofFields(["name", "message"], [toText(value.name), toText(value.message)], ancestors);
+    return ofFields(w, ["name", "message"], [toText(value.name), toText(value.message)]);
   }
   if (value instanceof RealSet) {
     const items: unknown[] = [];
     setForEach(value, (item: unknown) => push(items, item));
-    return ofList(items, items.length, ancestors);
+    return ofList(w, items, items.length);
   }
-  if (isArray(value)) return ofList(value, value.length, ancestors);
+  if (isArray(value)) return ofList(w, value, value.length);
   if (isView(value) && !(value instanceof RealDataView)) {
-    return ofList(value as Uint8Array, viewLength(value), ancestors);
+    return ofList(w, value as Uint8Array, viewLength(value));
   }
   const keys = keysOf(value);
+  if (keys.length === 0) reportHidden(w, value);
   const values: unknown[] = [];
   for (let i = 0; i < keys.length; i++) push(values, (value as Record<string, unknown>)[keys[i]!]);
-  return ofFields(keys, values, ancestors);
+  return ofFields(w, keys, values);
+}
+
+/** Reports an object of a kind of the language whose contents are no fields, as an ArrayBuffer. */
+function reportHidden(w: Writing, value: object): void {
+  if (getPrototypeOf(value) === objectPrototype) return;
+  const kind = slice(objectText(value), 8, -1);
+  if (kind !== "Object") {
+    w.lost({ keys: w.keys, key: null }, `an object of the kind ${slice(kind, 0, 40)}`, "{}");
+  }
 }
 
 /** Writes an object if every key is a text, else a list of pairs. */
-function ofMap(map: Map<unknown, unknown>, ancestors: unknown[]): string {
+function ofMap(w: Writing, map: Map<unknown, unknown>): string {
   const keys: unknown[] = [];
   const values: unknown[] = [];
   const pairs: unknown[] = [];
@@ -109,24 +236,24 @@ function ofMap(map: Map<unknown, unknown>, ancestors: unknown[]): string {
     push(values, value);
     push(pairs, [key, value]);
   });
-  return texts
-    ? ofFields(keys as string[], values, ancestors)
-    : ofList(pairs, pairs.length, ancestors);
+  return texts ? ofFields(w, keys as string[], values) : ofList(w, pairs, pairs.length);
 }
 
-function ofList(items: ArrayLike<unknown>, length: number, ancestors: unknown[]): string {
+function ofList(w: Writing, items: ArrayLike<unknown>, length: number): string {
   let text = "";
   for (let i = 0; i < length; i++) {
-    text += `${i === 0 ? "" : ","}${write(items[i], ancestors) ?? "null"}`;
+    text += `${i === 0 ? "" : ","}${write(w, items[i], i) ?? "null"}`;
   }
   return `[${text}]`;
 }
 
-function ofFields(keys: string[], values: unknown[], ancestors: unknown[]): string {
+function ofFields(w: Writing, keys: string[], values: unknown[]): string {
   let text = "";
   for (let i = 0; i < keys.length; i++) {
-    const written = write(values[i], ancestors);
-    if (written !== undefined) text += `${text === "" ? "" : ","}${quoted(keys[i]!)}:${written}`;
+    const name = keys[i]!;
+    const written = write(w, values[i], name);
+    if (written === undefined) continue;
+    text += `${text === "" ? "" : ","}${ofText(w, name, name)}:${written}`;
   }
   return `{${text}}`;
 }

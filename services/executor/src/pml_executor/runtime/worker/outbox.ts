@@ -1,6 +1,7 @@
 /** Messages from the Worker, as texts of one message per line (`pml_executor.domain.protocol`). */
 import type { Failure, Place } from "./failure.ts";
 import { flat, toJson } from "./json_safe.ts";
+import { LostParts } from "./lost.ts";
 import { join, push, slice } from "./primordials.ts";
 import { Tally } from "./tally.ts";
 import type { Bridge } from "./tools.ts";
@@ -54,9 +55,9 @@ export class Outbox implements Bridge {
     this.#send(`${slice(head, 0, -1)},"args":${args}}`);
   }
 
-  /** Reports the value that a call of a capability returned. */
-  left(id: number, value: string): void {
-    this.#send(`{"kind":"left","id":${id},"value":${value}}`);
+  /** Reports the value that a call of a capability returned, and what was lost of it. */
+  left(id: number, value: string, lost: LostParts): void {
+    this.#send(`{"kind":"left","id":${id},"value":${value}${lostField(lost)}}`);
   }
 
   /** Reports the failure of a call of a capability. */
@@ -75,11 +76,12 @@ export class Outbox implements Bridge {
 
   /** Reports the program's value, and what is still under way: calls, and dropped promises. */
   returned(value: unknown, calls: number[] = [], dropped: Unawaited[] = []): void {
-    const text = toJson(value);
+    const lost = new LostParts("result");
+    const text = toJson(value, lost.add, "result");
     this.tally.finish();
     const isOver = calls.length === 0 && dropped.length === 0;
     const open = isOver ? "" : `,"under_way":${toJson(calls)},"dropped":${toJson(dropped)}`;
-    this.#send(`{"kind":"returned","value":${text}${open}}`);
+    this.#send(`{"kind":"returned","value":${text}${lostField(lost)}${open}}`);
   }
 
   threw(failure: Failure, phase: "load" | "run", origin: Source): void {
@@ -126,4 +128,9 @@ export class Outbox implements Bridge {
     this.#notes = [];
     return `{"kind":"noted","notes":[${notes}]}\n`;
   }
+}
+
+function lostField(lost: LostParts): string {
+  const { sentences } = lost;
+  return sentences.length === 0 ? "" : `,"lost":${toJson(sentences)}`;
 }

@@ -26,6 +26,15 @@ export const { isView } = ArrayBuffer;
 export const RealDataView = DataView;
 export const { max, floor } = Math;
 export const toText = String;
+export const { prototype: objectPrototype } = Object;
+export const { prototype: arrayPrototype } = Array;
+/** Whether a value is one of JSON.rawJSON. */
+export const isRawJson: (value: unknown) => boolean =
+  (JSON as unknown as { isRawJSON: (value: unknown) => boolean }).isRawJSON;
+export const RealBoolean = Boolean;
+export const RealNumber = Number;
+export const RealString = String;
+export const RealRegExp = RegExp;
 export const RealDate = Date;
 export const RealError = Error;
 export const RealMap = Map;
@@ -43,6 +52,12 @@ export const mapForEach = uncurry(Map.prototype.forEach);
 export const setForEach = uncurry(Set.prototype.forEach);
 export const dateTime = uncurry(Date.prototype.getTime);
 export const isoText = uncurry(Date.prototype.toISOString);
+export const dateToJson: unknown = Date.prototype.toJSON;
+export const objectText = uncurry(Object.prototype.toString);
+export const booleanOf = uncurry(Boolean.prototype.valueOf);
+export const numberOf = uncurry(Number.prototype.valueOf);
+export const stringOf = uncurry(String.prototype.valueOf);
+export const bigintText = uncurry(BigInt.prototype.toString);
 export const viewLength: (view: object) => number = uncurry(
   getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), "length")!.get!,
 );

@@ -25,7 +25,7 @@ import {
   weakSet,
 } from "./primordials.ts";
 import type { Place } from "./failure.ts";
-import { toJson } from "./json_safe.ts";
+import { argumentsToJson } from "./json_safe.ts";
 
 /** Sends calls to the executor (`pml_executor.domain.protocol`). */
 export interface Bridge {
@@ -130,7 +130,7 @@ export class Calls {
 
 /** Returns the arguments of a call as JSON text. Throws TypeError. */
 export function argumentsOf(tool: string, given: unknown): string {
-  const args = toJson(given === undefined ? {} : given);
+  const args = argumentsToJson(tool, given === undefined ? {} : given);
   if (args[0] === "{") return args;
   throw new RealTypeError(
     `${tool} takes one object with its arguments, not ${slice(args, 0, 100)}`,

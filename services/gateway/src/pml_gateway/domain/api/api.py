@@ -297,11 +297,12 @@ class ExecuteResponse(Contract):
     intent and a context, or why nothing was; `degraded`: they were found by words alone. `logs` are
     the last lines of the program's console, after `logs_omitted` others. `calls` counts the tool
     calls of the run, `tasks` has those that failed or that a person approved, or all. `notices` say
-    what the caller should change: a former name of the capability, a yanked version, unknown
-    arguments, a program that was changed before it ran; `warnings` are what the analysis doubts in
+    what the caller should know or change: a former name of the capability, a yanked version,
+    unknown arguments, a program that was changed before it ran, parts of the result that JSON
+    cannot say, lines of the console that are left out; `warnings` are what the analysis doubts in
     the program. `next` is the way on to the result where the workflow has not ended. `task` is the
-    one whose result was asked for; `page` is in place of a result that was asked for in parts.
-    `joined`: the workflow is that of an earlier, equal call."""
+    one whose result was asked for; `page` is in place of a result that was asked for in parts, or
+    of the console. `joined`: the workflow is that of an earlier, equal call."""
 
     status: Status
     result: JsonValue = None
@@ -335,6 +336,13 @@ class ExecuteResponse(Contract):
             task for task in self.tasks if not task.success or task.approved or task.mocked
         )
         return self.model_copy(update={"tasks": told})
+
+    def with_notices(self, *notices: str) -> Self:
+        """Return the response with more notices, none of them twice."""
+        if not notices:
+            return self
+        all_notices = tuple(dict.fromkeys((*self.notices, *notices)))
+        return self.model_copy(update={"notices": all_notices})
 
     def to_json(self) -> str:
         """Return the JSON of the response, without fields that were not set."""

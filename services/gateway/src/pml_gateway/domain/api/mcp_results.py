@@ -175,8 +175,11 @@ def _gave(response: ExecuteResponse) -> list[str]:
 
 def _console(response: ExecuteResponse) -> str:
     """Return the last lines that the program wrote, for the model that is to mend it."""
-    lines = [f"  {line.level}: {line.message}" for line in response.logs[-_LINES_SAID:]]
-    return "\n".join(["\nconsole:", *lines]) if lines else ""
+    said = response.logs[-_LINES_SAID:]
+    before = response.logs_omitted + len(response.logs) - len(said)
+    head = f"\nconsole, after {before:,} earlier lines:" if before else "\nconsole:"
+    lines = [f"  {line.level}: {line.message}" for line in said]
+    return "\n".join([head, *lines]) if lines else ""
 
 
 def _description_of(error: WorkflowError) -> str:

@@ -8,6 +8,7 @@ from pml_common.contracts.grant import Grant
 from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.api.api import ApprovalAsked, ExecuteResponse, Status
 from pml_gateway.domain.api.calls import TaskAnswer, counted
+from pml_gateway.domain.api.console import console_notices, shown_console
 from pml_gateway.domain.api.next_step import Next, after_running, until_approved
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.workflow import layers, parking
@@ -80,10 +81,16 @@ def _made(workflow: Workflow, run: RunFinished | WorkflowParked | None) -> dict[
         return {}
     tasks = tasks_of(run, workflow.grant)
     made: dict[str, object] = {"calls": counted(tasks), "tasks": tasks}
-    if run.logs:
-        made["logs"] = run.logs
-    if run.logs_omitted:
-        made["logs_omitted"] = run.logs_omitted
+    changed = workflow.analysis.notices if workflow.analysis else ()
+    lost = run.notices if isinstance(run, RunFinished) else ()
+    console = shown_console(run)
+    notices = (*changed, *lost, *console_notices(run.workflow_id, run))
+    if console.lines:
+        made["logs"] = console.lines
+    if console.omitted:
+        made["logs_omitted"] = console.omitted
+    if notices:
+        made["notices"] = notices
     return made
 
 

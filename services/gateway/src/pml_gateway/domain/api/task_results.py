@@ -13,7 +13,7 @@ from pml_common.contracts.trace import TaskResult
 from pml_gateway.domain.api.api import ExecuteResponse, ResultPage
 from pml_gateway.domain.api.errors import InvalidRequest, ResultUnavailable
 from pml_gateway.domain.api.request import MAX_OFFSET, Request
-from pml_gateway.domain.api.responses import task_answer
+from pml_gateway.domain.api.responses import status_of, task_answer
 from pml_gateway.domain.workflow.workflow_state import Workflow
 
 LONGEST_WAIT_S: Final = 45
@@ -23,6 +23,7 @@ _PAGE: Final = 20_000
 _LONGEST_PAGE: Final = 200_000
 
 Format = Literal["json", "text"]
+Part = Literal["result", "console"]
 TaskId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
 
@@ -34,6 +35,11 @@ class GetTaskResult(Request):
         default=None,
         description="`id` of one of its `tasks`, for that task's whole result; omit it for the "
         "workflow's own result.",
+    )
+    part: Part = Field(
+        default="result",
+        description="`console`: pages of all lines kept of what the program wrote to its console, "
+        "in place of the result.",
     )
     wait_s: float = Field(
         default=0,
@@ -64,18 +70,44 @@ def paged(response: ExecuteResponse, asked: GetTaskResult) -> ExecuteResponse:
     text = _text(value, asked.format)
     if asked.format == "json" and asked.offset == 0 and len(text) <= asked.limit:
         return response
+    page = _page(text, asked)
+    others = response.model_fields_set - {"result"}
+    fields = {name: getattr(response, name) for name in others}
+    return ExecuteResponse.model_validate({**fields, "page": page}, by_name=True)
+
+
+def _page(text: str, asked: GetTaskResult) -> ResultPage:
     if asked.offset > max(0, len(text) - 1):
-        raise InvalidRequest("offset", f"is past the end: the result has {len(text)} characters")
+        raise InvalidRequest(
+            "offset", f"is past the end: the {asked.part} has {len(text)} characters"
+        )
     end = asked.offset + asked.limit
-    page = ResultPage(
+    return ResultPage(
         text=text[asked.offset : end],
         offset=asked.offset,
         total=len(text),
         next_offset=end if end < len(text) else None,
     )
-    others = response.model_fields_set - {"result"}
-    fields = {name: getattr(response, name) for name in others}
-    return ExecuteResponse.model_validate({**fields, "page": page}, by_name=True)
+
+
+def console_response(workflow: Workflow, asked: GetTaskResult) -> ExecuteResponse:
+    """Build the response with a page of the lines kept of the console; `logs_omitted` are those
+    before them, which only the journal has. Raises InvalidRequest where the offset is past the end,
+    or a task is named."""
+    if asked.task_id is not None:
+        raise InvalidRequest("part", "console is of the whole workflow: omit task_id")
+    run = workflow.run or workflow.parked
+    lines = run.logs if run else ()
+    if asked.format == "json":
+        text = json.dumps([line.model_dump() for line in lines], ensure_ascii=False)
+    else:
+        text = "\n".join(f"{line.level}: {line.message}" for line in lines)
+    return ExecuteResponse(
+        status=status_of(workflow),
+        workflow_id=workflow.workflow_id,
+        logs_omitted=run.logs_omitted if run else 0,
+        page=_page(text, asked),
+    )
 
 
 def task_response(

@@ -16,6 +16,7 @@ from pml_common.contracts.tool import JsonObject, QuarantinedTool, ToolDefinitio
 from pml_common.contracts.trace import BranchDecision, LogLine
 from pml_gateway.domain.api.api import LayerAsked, Status
 from pml_gateway.domain.api.calls import TaskAnswer
+from pml_gateway.domain.api.console import shown_console
 from pml_gateway.domain.api.list_cursors import After, cut, encode_after
 from pml_gateway.domain.api.responses import approval_subject, status_of, tasks_of, whole_at
 from pml_gateway.domain.api.shown import shown_calls_of
@@ -106,7 +107,8 @@ class AnalysisView(Contract):
 
 
 class WorkflowView(WorkflowSummary):
-    """A workflow with all its details."""
+    """A workflow with all its details; `logs` are the last lines of its console, after
+    `logs_omitted` others."""
 
     code: str
     args: JsonObject
@@ -244,6 +246,7 @@ def view_of(workflow: Workflow) -> WorkflowView:
     """Build the view of a workflow with all its details."""
     analysis, run, requested = workflow.analysis, workflow.run, workflow.requested
     known = run or workflow.parked
+    console = shown_console(known) if known else None
     return WorkflowView.model_validate(
         _summary(workflow)
         | {
@@ -256,8 +259,8 @@ def view_of(workflow: Workflow) -> WorkflowView:
             "approval": approval_of(workflow, workflow.approval) if workflow.approval else None,
             "result": run.result if run else None,
             "tasks": tasks_of(known, workflow.grant) if known else (),
-            "logs": known.logs if known else (),
-            "logs_omitted": known.logs_omitted if known else 0,
+            "logs": console.lines if console else (),
+            "logs_omitted": console.omitted if console else 0,
             "executed_path": run.executed_path if run else (),
             "decisions": run.decisions if run else (),
             "duration_ms": run.duration_ms if run else None,

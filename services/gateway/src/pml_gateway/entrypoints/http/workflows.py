@@ -1,4 +1,4 @@
-"""GET /api/workflows, GET and DELETE /api/workflows/{id}, its DAG; POST
+"""GET /api/workflows, GET and DELETE /api/workflows/{id}, its console and DAG; POST
 /api/workflows/{id}/cancel."""
 
 from http import HTTPStatus
@@ -12,6 +12,7 @@ from pml_gateway.application.cancel import Cancellations
 from pml_gateway.application.delete_data import Deletions
 from pml_gateway.application.workflow_service import WorkflowService, no_such_workflow
 from pml_gateway.domain.api.api import ExecuteResponse
+from pml_gateway.domain.api.console import ConsolePage, console_page
 from pml_gateway.domain.api.errors import Conflict
 from pml_gateway.domain.api.list_cursors import decode_after
 from pml_gateway.domain.api.views import WorkflowPage, WorkflowView, view_of
@@ -61,6 +62,24 @@ def workflow_routes(
             raise no_such_workflow(caller.scope, workflow_id)
         await service.deliver(found, caller.principal)
         return view_of(found)
+
+    @router.get(
+        "/workflows/{workflow_id}/console",
+        operation_id="get_workflow_console",
+        responses={**NOT_FOUND, **GONE},
+    )
+    async def get_workflow_console(
+        workflow_id: UUID,
+        caller: Annotated[Caller, Depends(caller_of)],
+        limit: Annotated[int, Query(ge=1, le=5000)] = 1000,
+        offset: Offset = 0,
+    ) -> ConsolePage:
+        """Return lines that the program wrote to its console, oldest first, once its run has ended
+        or parked. The last 256 KiB of them (bytes of JSON) are kept; `lost` others came before."""
+        found = await service.read(caller.scope, workflow_id)
+        if found is None:
+            raise no_such_workflow(caller.scope, workflow_id)
+        return console_page(found.run or found.parked, offset, limit)
 
     @router.get(
         "/workflows/{workflow_id}/dag",

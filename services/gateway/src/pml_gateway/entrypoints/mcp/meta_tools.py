@@ -14,6 +14,7 @@ from mcp_types import Tool, ToolAnnotations
 from pydantic import AliasChoices, BaseModel, Field, StringConstraints, ValidationError
 
 from pml_common.contracts.dns import Cursor, Glob, QueryRecords
+from pml_common.contracts.fault_words import field_of
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteRequest, Intent
@@ -72,8 +73,9 @@ class MetaTool(Generic[M]):
             arguments = self.arguments.model_validate(args)
         except ValidationError as error:
             fault = error.errors()[0]
-            field = ".".join(str(part) for part in fault["loc"])
-            raise InvalidRequest(field, f"is invalid: {in_words({**fault})}") from None
+            field, words = field_of(fault["loc"]), in_words({**fault})
+            said = words if words.startswith("is ") else f"is invalid: {words}"
+            raise InvalidRequest(field, said) from None
         return await self.handler(agent, caller, arguments, side)
 
 
@@ -135,8 +137,10 @@ of one of its `tasks`, of which answers show the first 240 characters.
 
 Call it after an answer `approval_required` or `running`, with `wait_s`: it waits for the person's
 decision and for the end. A long result comes in pages of text: ask again with `next_offset` as
-`offset`. Errors: `unknown` (no such workflow or task), `not_yet` (the task has no result yet),
-`expired` (results of tasks are kept for a time, a workflow's own until its data is deleted).""",
+`offset`. `part: "console"` returns pages of what the program wrote to its console: the last 256 KiB
+of lines, after `logsOmitted` others. Errors: `unknown` (no such workflow or task), `not_yet` (the
+task has no result yet), `expired` (results of tasks are kept for a time, a workflow's own until its
+data is deleted).""",
     annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
     arguments=GetTaskResult,
     handler=_get_task_result,

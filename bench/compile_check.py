@@ -75,7 +75,7 @@ async def main(rounds: int) -> None:
             async def known(
                 _: int, check: CompileCheck = check, outcome: Analysis = outcome
             ) -> object:
-                return await check.of(SCOPE, "", outcome)
+                return await check.of(SCOPE, outcome)
 
             async def here(_: int, request: ExecutionRequested = request) -> object:
                 return await InlineEngine().analyze(request, TOOLS, NO_CAPABILITIES, DEFAULT_LIMITS)

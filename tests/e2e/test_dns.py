@@ -89,6 +89,30 @@ async def test_ac15_a_program_that_renames_asks_first_and_renames_once(
     assert changes.count("renamed") == 1
 
 
+async def test_a_version_is_for_what_its_run_said_until_its_owner_says_otherwise(
+    harness: StackHarness,
+) -> None:
+    taken, program = _peek("described"), "return { how: 'described', twice: [1, 2] };"
+    await _named(harness, "dnsd:taken", taken)
+    refused = await harness.execute(program, name="dnsd:taken", intent="zzz nonsense")
+    assert refused["status"] == "error", refused
+    answer = await harness.execute(program, name="dnsd:twice", intent="say it twice over")
+    assert answer["capability_name"] == "dnsd:twice", answer
+    found = await _get(harness, "whois", name="dnsd:twice")
+    assert found["record"]["description"] == "say it twice over"
+    update = await harness.execute(
+        f"// again\n{program}".replace("2]", "3]"), name="dnsd:twice", update=True
+    )
+    assert update["status"] == "success", update
+    found = await _get(harness, "whois", name="dnsd:twice")
+    assert [each["description"] for each in found["versions"]] == ["say it twice over"] * 2
+    code, out, err = await _pml(harness, "describe", "dnsd:twice", "say one and three")
+    assert (code, "is described: say one and three" in out) == (0, True), err
+    discovered = await harness.http.post("/api/discover", json={"intent": "say one and three"})
+    hits = {each["name"]: each for each in discovered.json()["hits"]}
+    assert hits["dnsd:twice"]["description"] == "say one and three"
+
+
 async def test_ac05_ac15_an_mcp_client_lists_capabilities_and_uses_the_dns(
     harness: StackHarness,
 ) -> None:

@@ -36,7 +36,7 @@ async def test_a_malformed_tool_is_named_by_the_status_and_the_others_work(
     servers = (await harness.http.get("/api/servers")).json()["servers"]
     (odd,) = (one for one in servers if one["name"] == "odd")
     assert (odd["state"], odd["circuit"], odd["timeout_s"]) == ("ready", "closed", 30.0)
-    assert odd["warnings"] == ["bare: set aside, inputSchema: Field required"]
+    assert odd["warnings"] == ["bare: set aside, inputSchema: is missing"]
     health = (await harness.http.get("/healthz")).json()["mcp_servers"]["odd"]
     assert health == f"ready; {odd['warnings'][0]}"
     assert (await _run(harness, "return await mcp.odd.text({});"))["result"] == "fine"

@@ -190,7 +190,7 @@ def test_without_a_catalog_a_missing_tool_is_explained(
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("{}", "expected a list of tools"), ('[{"name": "x"}]', "tool 0: server: Field required")],
+    [("{}", "expected a list of tools"), ('[{"name": "x"}]', "tool 0: server: is missing")],
 )
 @pytest.mark.usefixtures("folder")
 def test_an_invalid_catalog_is_an_error(
@@ -211,7 +211,7 @@ def test_an_invalid_policy_is_an_error(
     Path("policy.json").write_text('{"otherwise": "maybe", "rule": []}', encoding="utf-8")
     assert _analyze(monkeypatch, "--policy", "policy.json") == 2
     err = " ".join(capsys.readouterr().err.split())
-    assert "otherwise: Input should be" in err
+    assert "otherwise: must be" in err
     assert "rule: is not a known field" in err
 
 

@@ -94,7 +94,7 @@ def test_rules_may_name_capabilities(
     ("document", "complaint"),
     [
         ({}, "expected a list of capabilities, or an object with `capabilities`"),
-        ([{"name": "x"}], "capability 0: capability_id: Field required"),
+        ([{"name": "x"}], "capability 0: capability_id: is missing"),
     ],
 )
 def test_an_invalid_list_of_capabilities_is_an_error(

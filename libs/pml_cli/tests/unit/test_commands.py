@@ -129,14 +129,14 @@ def test_the_status_shows_errors_of_servers_and_the_policy_file(
     health = {
         "status": "ok",
         "checks": {"nats": "ok"},
-        "policy": "policy.json: rules.0.verdict: Field required",
+        "policy": "policy.json: rules.0.verdict: is missing",
         "mcp_servers": {"web": "connection refused"},
     }
     gateway.answers["GET /healthz"] = (200, health)
     assert pml(monkeypatch, "status") == 0
     out = capsys.readouterr().out
     assert "MCP server web: connection refused" in out
-    assert "policy: policy.json: rules.0.verdict: Field required" in out
+    assert "policy: policy.json: rules.0.verdict: is missing" in out
 
 
 @pytest.mark.parametrize(("status", "code"), [("running", 5), ("suggestions", 0)])

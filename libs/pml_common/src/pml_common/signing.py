@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pml_common.contracts.fault_words import faults_of
+
 _KEY_BYTES = 32
 _KID_DIGITS = 16
 
@@ -155,7 +157,9 @@ class TrustedKeys:
         try:
             read = _KeyFile.model_validate_json(path.read_bytes())
             return cls([_public_key(entry) for entry in read.keys])
-        except (OSError, ValidationError, binascii.Error, ValueError) as error:
+        except ValidationError as error:
+            raise KeyUnreadable(path, "; ".join(faults_of(error)), remedy) from error
+        except (OSError, binascii.Error, ValueError) as error:
             raise KeyUnreadable(path, str(error), remedy) from error
 
 

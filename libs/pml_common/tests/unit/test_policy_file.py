@@ -49,7 +49,7 @@ def test_a_listed_scope_has_only_its_own_policy() -> None:
 
 FAULTS: dict[str, tuple[str, list[str]]] = {
     "no JSON": ("{", ["not JSON: Expecting property name"]),
-    "no object": ("[]", ["Input should be a valid dictionary"]),
+    "no object": ("[]", ["must be an object"]),
     "an unknown field": ('{"rule": []}', ["rule: is not a known field"]),
     "an unknown field of a rule": (
         '{"rules": [{"pattern": "fs:*", "verdict": "ask", "tool": "x"}]}',
@@ -57,11 +57,11 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
     ),
     "an unknown verdict": (
         '{"rules": [{"pattern": "fs:*", "verdict": "maybe"}]}',
-        ["rules.0.verdict: Input should be 'allow', 'ask' or 'deny'"],
+        ["rules.0.verdict: must be 'allow', 'ask' or 'deny'"],
     ),
     "a rule without a verdict": (
         '{"rules": [{"pattern": "fs:*"}]}',
-        ["rules.0.verdict: Field required"],
+        ["rules.0.verdict: is missing"],
     ),
     "a pattern that can match nothing": (
         '{"rules": [{"pattern": "fs", "verdict": "deny"}]}',
@@ -81,7 +81,7 @@ FAULTS: dict[str, tuple[str, list[str]]] = {
     ),
     "several at once": (
         '{"otherwise": "no", "scopes": {"acme.webapp": {"read_only": 1}}}',
-        ["otherwise: Input should be", "scopes.acme.webapp.read_only: Input should be"],
+        ["otherwise: must be", "scopes.acme.webapp.read_only: must be"],
     ),
 }
 

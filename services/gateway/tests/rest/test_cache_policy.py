@@ -41,7 +41,7 @@ async def test_another_policy_invalidates_all_results(w: World, pool: Pool, cach
 @pytest.mark.parametrize(
     ("body", "field", "why"),
     [
-        ({}, "cache", "Field required"),
+        ({}, "cache", "is missing"),
         ({"cache": {"policy": "always"}}, "cache.policy", "'none', 'memoize' or 'persistent'"),
         ({"cache": {"policy": "memoize", "ttl_s": 0}}, "cache.ttl_s", "greater than"),
         ({"cache": {"policy": "memoize", "ttl": 9}}, "cache.ttl", "unknown field"),

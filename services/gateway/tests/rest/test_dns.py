@@ -228,7 +228,7 @@ async def test_an_error_of_the_registry_is_one_of_the_route(
 @pytest.mark.parametrize(
     ("params", "field", "why"),
     [
-        ({}, "name", "Field required"),
+        ({}, "name", "is missing"),
         ({"name": "Fs:read"}, "name", "the namespace 'Fs'"),
         ({"name": "fs:read@v1.x"}, "name", "selects no version"),
         ({"name": "fs:read", "principal": "ada"}, "principal", "unknown field"),
@@ -252,7 +252,7 @@ async def test_an_invalid_name_is_rejected_with_the_part_that_is_wrong(
         ("rename", {"name": "fs:read", "new_name": "dns:x"}, "new_name", "reserved"),
         ("rename", {"name": "fs:read", "new_name": "a:b", "scope": {}}, "scope", "unknown field"),
         ("yank", {"name": "fs:read", "reason": ""}, "reason", "at least 1"),
-        ("yank", {"name": "fs:read"}, "reason", "Field required"),
+        ("yank", {"name": "fs:read"}, "reason", "is missing"),
         (
             "yank",
             {"name": "fs:read", "reason": "a\0b"},

@@ -234,5 +234,5 @@ async def test_a_meta_tool_is_one_object() -> None:
     }
     result = await GREET.call(NO_AGENT, Caller(SCOPE, "ada"), {"name": "mira"})
     assert result == {"text": "ada greets mira"}
-    with pytest.raises(InvalidRequest, match="name is invalid: Field required"):
+    with pytest.raises(InvalidRequest, match="name is missing"):
         await GREET.call(NO_AGENT, Caller(SCOPE, "ada"), {})

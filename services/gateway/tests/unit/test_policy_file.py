@@ -84,7 +84,7 @@ def test_a_fault_changes_nothing_and_is_told_once(
         assert [_verdict(policies) for _ in range(3)] == ["ask"] * 3
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     told = policies.fault() or ""
-    assert told.startswith(f"{file}: read_only: Input should be 'allow', 'ask' or 'deny'")
+    assert told.startswith(f"{file}: read_only: must be 'allow', 'ask' or 'deny'")
     _write(file, {"read_only": "deny"})
     assert (_verdict(policies), policies.fault()) == ("deny", None)
 

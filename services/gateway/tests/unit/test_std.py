@@ -214,7 +214,7 @@ async def test_what_is_wrong_with_a_name_is_said(tool: str, args: JsonObject, me
 @pytest.mark.parametrize(
     ("tool", "args", "message"),
     [
-        ("lookup", {}, "name: Field required"),
+        ("lookup", {}, "name: is missing"),
         ("lookup", {"name": "Fs:read"}, "name: the namespace 'Fs'"),
         ("lookup", {**NAMED, "principal": "ada"}, "principal: unknown field"),
         ("tag", {**NAMED, "version_tag": "1"}, "version_tag: must be a whole version tag"),

@@ -13,6 +13,7 @@ from pml_cli.demo.session import Answer, Session
 from pml_cli.markup import escape
 from pml_cli.render.path import path_line
 from pml_cli.render.values import milliseconds
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.trace import BranchDecision
 
 Branch = Literal["written", "read"]
@@ -102,4 +103,6 @@ def _result(answer: Answer) -> Result:
     try:
         return Result.model_validate(answer.result)
     except ValidationError as error:
-        raise DemoFailed(f"the program returned {answer.result!r}: {error}") from error
+        raise DemoFailed(
+            f"the program returned {answer.result!r}: {faults_of(error)[0]}"
+        ) from error

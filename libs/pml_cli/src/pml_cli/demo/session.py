@@ -11,6 +11,7 @@ from pml_cli.client import Client, Json
 from pml_cli.demo.narrator import DemoFailed
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.error import WorkflowError
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.learner import TracePage
 from pml_common.contracts.registry import DiscoveryPage, ToolCatalog
 from pml_common.contracts.structure import StaticStructure
@@ -140,4 +141,6 @@ def _read(kind: type[M], body: Json) -> M:
     try:
         return kind.model_validate(body)
     except ValidationError as error:
-        raise DemoFailed(f"the gateway's answer is not a valid {kind.__name__}: {error}") from error
+        raise DemoFailed(
+            f"the gateway's answer is not a valid {kind.__name__}: {faults_of(error)[0]}"
+        ) from error

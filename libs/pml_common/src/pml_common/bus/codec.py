@@ -15,6 +15,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import MessageType, QueryType
 from pml_common.contracts.executor import JournalAppend
+from pml_common.contracts.fault_words import faults_of
 
 MSG_ID = "Nats-Msg-Id"
 EXPECTED_LAST = "Nats-Expected-Last-Subject-Sequence"
@@ -63,7 +64,7 @@ def decode(model: type[C], data: bytes) -> C:
     try:
         return model.model_validate_json(data)
     except ValidationError as error:
-        raise Rejected(f"not a {model.__name__}: {error}") from error
+        raise Rejected(f"not a {model.__name__}: {'; '.join(faults_of(error))}") from error
 
 
 def type_of_subject(subject: str) -> MessageType[Message] | None:

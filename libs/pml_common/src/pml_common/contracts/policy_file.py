@@ -31,6 +31,7 @@ from pydantic import (
     model_validator,
 )
 
+from pml_common.contracts import fault_words
 from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule, Verdict
 from pml_common.contracts.scope import Scope
 
@@ -162,11 +163,5 @@ def parse_policies(text: str) -> Policies:
 
 def faults_of(error: ValidationError) -> tuple[str, ...]:
     """Describe each fault with its place."""
-    found: list[str] = []
-    for detail in error.errors(include_url=False):
-        place = ".".join(str(part) for part in detail["loc"] if part != "[key]")
-        message = detail["msg"].removeprefix("Value error, ")
-        if detail["type"] == "extra_forbidden":
-            message = "is not a known field"
-        found.append(f"{place}: {message}" if place else message)
-    return tuple(found)
+    faults, unknown = fault_words.faults_of(error), f": {fault_words.UNKNOWN}"
+    return tuple(re.sub(f"{unknown}$", ": is not a known field", fault) for fault in faults)

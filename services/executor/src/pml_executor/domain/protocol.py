@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from pml_common.contracts.base import Contract
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.tool import JsonObject
 from pml_executor.domain.frames import Frame
 
@@ -242,7 +243,7 @@ def parse_frame(frame: Frame) -> list[ProgramMessage | HostMessage]:
             return [HostMessage.model_validate_json(frame.body)]
         return [_PROGRAM.validate_json(line) for line in frame.body.split(b"\n")]
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]["msg"]
+        problem = faults_of(error)[0]
         raise ProtocolViolation(
             f"the program sent what its interface cannot send: {problem}"
         ) from error

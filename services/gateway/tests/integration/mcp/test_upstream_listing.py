@@ -84,7 +84,7 @@ async def test_a_malformed_tool_is_set_aside_alone_and_status_tells_why(
         "tool 8 of the listing",
         "header" if modern else "array",
     }
-    assert told["bare"] == "inputSchema: Field required"
+    assert told["bare"] == "inputSchema: is missing"
     assert told["a b"] == "its name is empty, has white space, or is too long"
     assert told["nonsense"].startswith("outputSchema is not a JSON Schema: 'nonsense' is not")
 

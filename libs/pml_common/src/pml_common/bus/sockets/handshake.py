@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from pml_common.bus.identity import Identity
+from pml_common.contracts.fault_words import faults_of
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -102,7 +103,7 @@ def parse(model: type[M], payload: bytes) -> M:
     try:
         return model.model_validate_json(payload)
     except ValidationError as error:
-        raise HandshakeFailed(f"no {model.__name__}: {error}") from error
+        raise HandshakeFailed(f"no {model.__name__}: {'; '.join(faults_of(error))}") from error
 
 
 def _require(service: str, content: bytes, signature: str, identity: Identity) -> None:

@@ -18,6 +18,7 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter, ValidationError
 
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.ports import CallerSide, ClientRefused
 
@@ -57,7 +58,7 @@ class AskedClient:
         except ClientRefused as error:
             raise MCPError(error.code, f"{method}: {error.message}") from error
         except ValidationError as error:
-            message = f"the client's answer to {method} is none: {error.errors()[0]['msg']}"
+            message = f"the client's answer to {method} is none: {faults_of(error)[0]}"
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, message) from error
 
 

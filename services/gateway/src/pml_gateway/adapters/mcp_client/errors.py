@@ -7,6 +7,7 @@ from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.gateway import ToolOutcome
 from pml_gateway.adapters.mcp_client.http_client import NO_RESULT, NOT_SENT
 from pml_gateway.domain.servers.server_config import HttpServer, ServerConfig
@@ -30,6 +31,8 @@ def describe(error: BaseException) -> str:
     if isinstance(leaf, httpx2.HTTPStatusError):
         answer = leaf.response
         return f"it opened no stream: HTTP {answer.status_code} {answer.reason_phrase}"
+    if isinstance(leaf, ValidationError):
+        return "; ".join(faults_of(leaf))
     return str(leaf) or type(leaf).__name__
 
 
@@ -92,9 +95,7 @@ def outcome_of_error(
         case MCPError():
             return ToolOutcome(status="tool_error", message=error.message, code=error.code)
         case ValidationError():
-            fault = error.errors()[0]
-            field = ".".join(str(part) for part in fault["loc"])
-            message = f"the server's answer is not a tool result: {field}: {fault['msg']}"
+            message = f"the server's answer is not a tool result: {faults_of(error)[0]}"
             return _without_result(message, "tool_error", repeatable)
         case RuntimeError():  # the SDK's check of a result against the tool's output schema
             return _without_result(str(error), "tool_error", repeatable)

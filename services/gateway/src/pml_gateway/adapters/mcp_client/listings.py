@@ -12,6 +12,7 @@ from mcp_types.methods import parse_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import JsonValue, ValidationError
 
+from pml_common.contracts.fault_words import field_of, words_of
 from pml_common.contracts.tool import JsonObject
 
 SET_ASIDE: Final = "pml/set-aside"
@@ -69,8 +70,9 @@ def _fault(kind: str, item: JsonValue, version: str) -> str | None:
         parse_server_result(_METHODS[kind], version, listing)
     except ValidationError as error:
         fault = error.errors()[0]
-        field = ".".join(str(part) for part in fault["loc"][2:])
-        return f"{field}: {fault['msg']}" if field else fault["msg"]
+        field = field_of(fault["loc"][2:])
+        words = words_of({**fault})
+        return f"{field}: {words}" if field else words
     return _fault_of_tool(cast(JsonObject, item), version) if kind == "tools" else None
 
 

@@ -8,6 +8,7 @@ from pydantic import StringConstraints
 from pml_common.contracts.capability import WholeTag
 from pml_common.contracts.cursors import PlaceCursor
 from pml_common.contracts.dns import Cursor, Glob, Label, RecordReference
+from pml_common.contracts.fault_words import words_of
 from pml_gateway.domain.api.api import IdempotencyKey
 from pml_gateway.domain.api.records import Text
 from pml_gateway.domain.sources.dag_source import TaskId, ToolId
@@ -46,9 +47,7 @@ _ALLOWED: Final = {
 
 def in_words(error: Mapping[str, object]) -> str:
     """Describe an error of Pydantic, without its field."""
-    if error["type"] == "extra_forbidden":
-        return "unknown field"
-    context = cast(Mapping[str, object], error.get("ctx", {}))
     if error["type"] == "string_pattern_mismatch":
+        context = cast(Mapping[str, object], error["ctx"])
         return f"must be {_ALLOWED.get(str(context['pattern']), 'text of another form')}"
-    return str(error["msg"]).removeprefix("Value error, ")
+    return words_of(error)

@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition, ToolId
 from pml_gateway.domain.servers.tool_meta import MetaKey, icons_of, meta_of
 
@@ -45,7 +46,7 @@ def definitions_of(
         try:
             usable[name] = _definition(server, name, tool, trusted, unstable)
         except ValidationError as error:
-            faults.append(f"{name}: set aside, {error.errors()[0]['msg']}")
+            faults.append(f"{name}: set aside, {faults_of(error)[0]}")
     return tuple(usable[name] for name in sorted(usable)), tuple(faults)
 
 

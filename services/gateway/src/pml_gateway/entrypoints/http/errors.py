@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Match
 
+from pml_common.contracts.fault_words import field_of
 from pml_gateway.application.dependency_errors import DEPENDENCY_ERRORS, api_error
 from pml_gateway.domain.api.errors import (
     Busy,
@@ -123,13 +124,13 @@ async def _on_known(request: Request, raised: Exception) -> JSONResponse:
 async def _on_invalid(_: Request, raised: Exception) -> JSONResponse:
     errors = cast(RequestValidationError, raised).errors()
     fields = [_field_problem(one) for one in cast(Sequence[Mapping[str, object]], errors)]
-    message = "; ".join(f"{one.field}: {one.message}" for one in fields)
+    message = "; ".join(dict.fromkeys(f"{one.field}: {one.message}" for one in fields))
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, message, fields)
 
 
 def _field_problem(error: Mapping[str, object]) -> FieldProblem:
-    location = [str(part) for part in cast(Sequence[object], error["loc"])]
-    field = ".".join(location[1:]) or location[0]
+    location = cast(Sequence[object], error["loc"])
+    field = field_of(location[1:]) or str(location[0])
     if isinstance(error.get("input"), bytes):
         return FieldProblem(field=field, message="send JSON with Content-Type: application/json")
     return FieldProblem(field=field, message=in_words(error))

@@ -14,6 +14,7 @@ from mcp_types import Tool, ToolAnnotations
 from pydantic import AliasChoices, BaseModel, Field, StringConstraints, ValidationError
 
 from pml_common.contracts.dns import Cursor, Glob, QueryRecords
+from pml_common.contracts.fault_words import field_of
 from pml_common.contracts.registry import Discover
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.api import ExecuteRequest, Intent
@@ -72,8 +73,9 @@ class MetaTool(Generic[M]):
             arguments = self.arguments.model_validate(args)
         except ValidationError as error:
             fault = error.errors()[0]
-            field = ".".join(str(part) for part in fault["loc"])
-            raise InvalidRequest(field, f"is invalid: {in_words({**fault})}") from None
+            field, words = field_of(fault["loc"]), in_words({**fault})
+            said = words if words.startswith("is ") else f"is invalid: {words}"
+            raise InvalidRequest(field, said) from None
         return await self.handler(agent, caller, arguments, side)
 
 

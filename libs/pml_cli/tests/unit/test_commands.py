@@ -98,6 +98,29 @@ def test_an_error_shows_its_place_and_exits_with_one(
     assert f"\nworkflow {WORKFLOW}" in out
 
 
+def test_an_error_that_counts_others_is_shown_once(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"line": 2, "column": 9}
+    first = {"severity": "error", "message": "no await", **places, "source_line": "foo(bar);"}
+    other = {**first, "line": 3, "source_line": "baz();"}
+    error = {"kind": "rejected", "message": "no await (and 1 more)", **places}
+    gateway.answers["POST /api/execute"] = (
+        200,
+        {
+            "status": "error",
+            "workflow_id": WORKFLOW,
+            "error": {**error, "diagnostics": [first, other]},
+        },
+    )
+    assert pml(monkeypatch, "execute", "--capability", "x:y") == 1
+    out = capsys.readouterr().out
+    assert "rejected at line 2, column 9: no await (and 1 more)" in out
+    assert "2:9 error" not in out
+    assert "foo(bar);" in out
+    assert "3:9 error: no await" in out
+
+
 def test_a_required_approval_shows_why_and_how_and_exits_with_three(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

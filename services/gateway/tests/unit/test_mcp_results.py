@@ -133,6 +133,21 @@ def test_a_failure_is_described_with_its_location() -> None:
     )
 
 
+def test_no_line_of_a_failure_is_said_twice() -> None:
+    first = Diagnostic(severity="error", message="no await", line=2, column=5, source_line="f()")
+    other = Diagnostic(severity="error", message="no await", line=3, column=1, source_line="g()")
+    found = (first, other, other)
+    for message in ("no await", "no await (and 2 more)"):
+        error = WorkflowError(kind="rejected", message=message, line=2, column=5, diagnostics=found)
+        answer = ExecuteResponse(
+            status="error", error=error, warnings=(other, first), notices=("old", "old")
+        )
+        assert _text(execute_result(answer)) == (
+            f"rejected: {message}\nat line 2, column 5\n    f()\n"
+            "error at line 3, column 1: no await\n    g()\nnotice: old"
+        )
+
+
 def test_warnings_follow_the_reason_of_a_failure() -> None:
     error = WorkflowError(kind="user_error", message="no")
     warning = Diagnostic(severity="warning", message="no await", line=1, column=2, source_line="f")

@@ -19,7 +19,7 @@ from pml_gateway.adapters.mcp_client.listings import SET_ASIDE, with_usable_item
             "resourceTemplates",
             {"name": "a", "uriTemplate": "x:{a}"},
             5,
-            "resource template 1 of the listing: set aside, Input",
+            "resource template 1 of the listing: set aside, must",
         ),
     ],
 )

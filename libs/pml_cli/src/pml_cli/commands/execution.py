@@ -92,11 +92,18 @@ def _failure(error: Json) -> str:
     what = escape(f"{place}{node}{tool}: {error['message']}")
     lines = [f"[red]{escape(str(error['kind']))}[/]{what}"]
     for found in cast(list[Json], error.get("diagnostics") or []):
-        if any(found[key] != error.get(key) for key in ("message", "line", "column")):
+        if not _is_said(error, found):
             lines += _diagnostic(found)
         elif found.get("source_line"):
             lines.append(_source_line(found))
     return "\n".join(lines)
+
+
+def _is_said(error: Json, found: Json) -> bool:
+    """Whether a diagnostic is the error itself, whose message may count others behind it."""
+    message = str(error["message"])
+    said = message == found["message"] or message.startswith(f"{found['message']} (and ")
+    return said and all(found[key] == error.get(key) for key in ("line", "column"))
 
 
 def _diagnostic(found: Json) -> list[str]:

@@ -150,8 +150,10 @@ def _reason(response: ExecuteResponse) -> str:
         return "\n".join(lines)
     if response.error is None:
         return f"{response.status}{workflow}"
-    warned = "".join(f"\n{line}" for each in response.warnings for line in _lines(each))
-    noted = "".join(f"\nnotice: {each}" for each in response.notices)
+    told = dict.fromkeys(map(repr, response.error.diagnostics))
+    warnings = {repr(each): each for each in response.warnings if repr(each) not in told}
+    warned = "".join(f"\n{line}" for each in warnings.values() for line in _lines(each))
+    noted = "".join(f"\nnotice: {each}" for each in dict.fromkeys(response.notices))
     gave = "".join(f"\n{line}" for line in _gave(response))
     return f"{_description_of(response.error)}{workflow}{gave}{warned}{noted}"
 
@@ -188,9 +190,15 @@ def _description_of(error: WorkflowError) -> str:
         lines.append(f"tool {error.tool}, called with {json.dumps(error.arguments)}")
     if error.line is not None:
         lines.append(f"at line {error.line}, column {error.column}")
-    for each in error.diagnostics:
-        lines += _lines(each)
+    for each in {repr(one): one for one in error.diagnostics}.values():
+        lines += _lines(each)[1:] if _is_said(error, each) else _lines(each)
     return "\n".join(lines)
+
+
+def _is_said(error: WorkflowError, each: Diagnostic) -> bool:
+    """Whether a diagnostic is the error itself, whose message may count others behind it."""
+    said = error.message == each.message or error.message.startswith(f"{each.message} (and ")
+    return said and (error.line, error.column) == (each.line, each.column)
 
 
 def _lines(each: Diagnostic) -> list[str]:

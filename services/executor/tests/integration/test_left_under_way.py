@@ -53,7 +53,6 @@ LEFT = {
         "line 1, column 1 is not awaited",
     ),
     "a call": (f"{READ}; return 1;", "not answered yet: fs:read (n1)"),
-    "a call in the result": (f"return {{ text: {READ} }};", "not answered yet: fs:read (n1)"),
     "calls of forEach": (
         f"[1, 2].forEach(async (x) => {{ await {READ}; }}); return 1;",
         "not answered yet: fs:read (n1))",

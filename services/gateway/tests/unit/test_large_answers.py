@@ -5,8 +5,10 @@ import json
 import pytest
 from starlette.types import Message
 
+from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.tool import JsonObject
-from pml_gateway.entrypoints.mcp.large_answers import MAX_EVENT_BYTES, LargeAnswers
+from pml_gateway.entrypoints.mcp.large_answers import MAX_EVENT_BYTES, large_answers
 
 START: Message = {
     "type": "http.response.start",
@@ -34,9 +36,9 @@ async def passed(*parts: Message) -> list[Message]:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    response = LargeAnswers(send)
-    for part in parts:
-        await response.send(part)
+    async with large_answers(send, hold_s=PATIENCE_S) as response:
+        for part in parts:
+            await response(part)
     return sent
 
 
@@ -83,3 +85,17 @@ async def test_a_large_answer_after_others_says_how_to_get_it(result: JsonObject
 )
 async def test_all_else_passes_as_it_is(parts: tuple[Message, ...]) -> None:
     assert await passed(*parts) == [*parts]
+
+
+async def test_a_stream_begins_soon_though_nothing_is_answered() -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async with large_answers(send, hold_s=0.0) as response:
+        await response(START)
+        await eventually(lambda: sent == [START])
+        await response(answer({"text": LARGE}))
+    assert "pml_get_task_result" not in str(sent[1]["body"])
+    assert b"The call has ended" in sent[1]["body"]

@@ -27,7 +27,7 @@ from pml_gateway.domain.api.errors import Busy, Forbidden
 from pml_gateway.entrypoints.mcp.client_messages import ClientMessages, concerns_open_call
 from pml_gateway.entrypoints.mcp.client_requests import PostStream
 from pml_gateway.entrypoints.mcp.http_exchange import EXCHANGE, HttpExchange
-from pml_gateway.entrypoints.mcp.large_answers import LargeAnswers
+from pml_gateway.entrypoints.mcp.large_answers import large_answers
 from pml_gateway.entrypoints.mcp.session_streams import SessionStreams
 from pml_gateway.ports import Caller, Callers, Replicas
 
@@ -69,8 +69,9 @@ class HttpSessions:
         """Serve one HTTP request."""
         request = Request(scope, receive)
         if scope["method"] == "POST":
-            send = LargeAnswers(send).send
-            await (self._inner if _is_modern(request) else self._posted)(scope, receive, send)
+            post = self._inner if _is_modern(request) else self._posted
+            async with large_answers(send) as bounded:
+                await post(scope, receive, bounded)
         elif _is_modern(request) or SESSION_HEADER not in request.headers:
             await _POST_ALONE(scope, receive, send)
         elif scope["method"] not in ("GET", "DELETE"):

@@ -4,7 +4,10 @@ JSON.
 The SDK's own client reads events of up to 1 MiB, and loses its whole connection over a larger one.
 """
 
+import asyncio
 import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Final, cast
 
 from pydantic import JsonValue
@@ -15,23 +18,51 @@ from pml_common.contracts.tool import JsonObject
 
 MAX_EVENT_BYTES: Final = 1_000_000
 
+HOLD_S: Final = 0.25
+"""Seconds for which the start of a stream waits for the answer: clients wait for it, too."""
+
 _EVENT_STREAM: Final = b"text/event-stream"
 _BODY: Final = "http.response.body"
 
 
-class LargeAnswers:
-    """The response to one POST. An answer that is too large for an event is plain JSON where it
-    comes first, else the way to it. Each part of the body is a whole event."""
+@asynccontextmanager
+async def large_answers(send: Send, hold_s: float = HOLD_S) -> AsyncGenerator[Send]:
+    """Send the response to one POST. An answer that is too large for an event is plain JSON where
+    it comes first and soon, else the way to it. Each part of the body is a whole event."""
+    answers = _LargeAnswers(send)
+    opening = asyncio.create_task(answers.open_after(hold_s))
+    try:
+        yield answers.send
+    finally:
+        opening.cancel()
 
+
+class _LargeAnswers:
     def __init__(self, send: Send) -> None:
         self._send = send
+        self._writing = asyncio.Lock()
+        self._begun = asyncio.Event()
         self._held: Message | None = None
         self._ended = False
 
     async def send(self, message: Message) -> None:
-        """Pass on a part of the response; the start of a stream waits for the first event."""
+        """Pass on a part of the response; the start of a stream is held."""
+        async with self._writing:
+            await self._take(message)
+
+    async def open_after(self, hold_s: float) -> None:
+        """Send the start of a stream that is still held after a time."""
+        await self._begun.wait()
+        await asyncio.sleep(hold_s)
+        async with self._writing:
+            start, self._held = self._held, None
+            if start is not None:
+                await self._send(start)
+
+    async def _take(self, message: Message) -> None:
         if message["type"] == "http.response.start" and is_event_stream(message):
             self._held = message
+            self._begun.set()
         elif self._ended or (self._held is not None and not message.get("body")):
             await self._end(message)
         elif self._held is not None:

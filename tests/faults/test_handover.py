@@ -95,7 +95,9 @@ async def test_callers_of_a_gateway_that_was_killed_wait_for_the_next(stack: Sta
 
 async def test_only_the_gateway_inherits_the_socket(stack: Stack) -> None:
     inode = _listening_inode(urlsplit(stack.url).port)
-    gateway = psutil.Process(stack.pid_of("gateway"))
+    # It answers callers a moment before its supervisor has heard that it is ready.
+    part = await eventually(lambda: stack.parts.get("gateway"), PATIENCE_S)
+    gateway = psutil.Process(part.pid)
     await eventually(gateway.children, PATIENCE_S)
     parts = [psutil.Process(stack.pid_of(name)) for name in stack.parts]
     every = [*parts, *(child for part in parts for child in part.children(recursive=True))]

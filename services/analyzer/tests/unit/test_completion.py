@@ -86,6 +86,13 @@ GIVEN = {
     "own args": ("const args = 1; (input) => 1", "context"),
 }
 RETURNED = {
+    "what is made of a result": f"const r = JSON.parse({READ});\nr",
+    "results that were waited for": (
+        "const r = await Promise.all(args.list.map(async (path) => mcp.fs.read({ path })));\nr"
+    ),
+    "a part of results that were waited for": (
+        "(await Promise.all(args.list.map((path) => mcp.fs.read({ path })))).flat()"
+    ),
     "a name": f"const r = {READ};\nr",
     "an object": f"const r = {READ};\n({{ r }});",
     "a member": f"const r = {READ}; r.content",
@@ -108,6 +115,14 @@ RETURNED = {
     "a comparison": f"({READ}) === 1",
 }
 LEFT = {
+    "a list of promises": (
+        "const jobs = args.list.map((path) => mcp.fs.read({ path })); await Promise.all(jobs); jobs"
+    ),
+    "a list of promises of async functions": (
+        "args.list.map(async (path) => await mcp.fs.read({ path }))"
+    ),
+    "a promise under a name": f"const r = {READ.removeprefix('await ')}; await r; r",
+    "the name of a function": f"async function main() {{ {READ}; }}\nmain;",
     "a return": f"return {READ};",
     "a return on one path": f"if (args.path) return 1;\n{READ};",
     "no call": "1 + 1",

@@ -149,3 +149,16 @@ def test_a_fence_round_too_many_errors_is_taken_off_where_it_is_the_only_one() -
 
 def test_a_stored_program_keeps_its_fence() -> None:
     assert analysed("```\nreturn 2;\n```").notices == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"return 1; // \n/*\n~~~{' ' * 4_000}!\n*/",
+        f"return 1;\n{'`' * 4_000}\rx\n",
+        f"```{' ' * 4_000}x y\nreturn 1;\n```{' ' * 4_000}x",
+    ],
+)
+def test_a_line_that_is_nearly_a_fence_is_read_once(text: str) -> None:
+    outcome = analyze(text, tools=(), policy=Policy(), submitted=True)
+    assert outcome.diagnostics == () or isinstance(outcome, Rejection)  # and not after hours

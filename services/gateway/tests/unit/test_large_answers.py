@@ -56,9 +56,9 @@ async def test_a_large_answer_that_comes_first_is_plain_json() -> None:
         ({"structuredContent": {"workflowId": "w", "r": LARGE}}, '{"workflow_id": "w"} returns it'),
         (
             {"resultType": "complete", "structuredContent": {"r": LARGE}},
-            "without a progress token returns it",
+            "what it did is done",
         ),
-        ({"text": LARGE}, "without a progress token returns it"),
+        ({"text": LARGE}, "what it did is done"),
     ],
 )
 async def test_a_large_answer_after_others_says_how_to_get_it(result: JsonObject, way: str) -> None:

@@ -4,7 +4,7 @@ A program is the body of a function. Sent as a function that nobody calls, or wi
 last expression, as a notebook shows it, it would do nothing or give nothing.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -92,7 +92,7 @@ def completed(tree: Tree, scopes: Scopes, calls: Calls, promises: Promises) -> C
         return _calling(tree, scopes, value)
     called = [site.call for site in calls.sites] + calls.dynamic
     lost = {node.index for node in promises.lost()}
-    results = _Results(tree, {call.index for call in called}, lost)
+    results = _Results(tree, scopes, {call.index for call in called}, lost)
     if not called or not results.has(value):
         return None
     notice = (
@@ -205,19 +205,23 @@ def _with(given: str) -> str:
 
 @dataclass(frozen=True)
 class _Results:
-    """Tells expressions with a result from those that stand for their effect; `called` are the
-    calls of tools and capabilities, `lost` those whose promise is dropped, by index."""
+    """Tells expressions with a result from those that stand for their effect, or may be promises;
+    `called` are the calls of tools and capabilities, `lost` those whose promise is dropped, by
+    index."""
 
     tree: Tree
-    called: Container[int]
-    lost: Container[int]
+    scopes: Scopes
+    called: Set[int]
+    lost: Set[int]
 
     def has(self, node: Node) -> bool:
         """Whether an expression has a result."""
-        node = node.inner
+        node, is_awaited = node.inner, False
         while node.kind == "await_expression" and node.operand is not None:
-            node = node.operand.inner
+            node, is_awaited = node.operand.inner, True
         match node.kind:
+            case "identifier" if not is_awaited:
+                return not self._may_hold_promises(node)
             case "binary_expression":
                 return node["operator"].kind not in _CHOOSING or self.has(node["right"])
             case "ternary_expression":
@@ -226,9 +230,39 @@ class _Results:
                 return self.has(node.children[-1])
             case "call_expression":
                 gives = node.index in self.called or self._gives(node["function"].inner)
-                return gives and node.index not in self.lost
+                is_waited = is_awaited or node.index in self.called or not self._calls_in(node)
+                return gives and is_waited and node.index not in self.lost
             case kind:
                 return kind not in _NO_RESULT
+
+    def _may_hold_promises(self, name: Node) -> bool:
+        """Whether a name is that of a function, or of what calls tools and was not awaited."""
+        binding = self.scopes.binding(name)
+        values = [part.value for part in binding.parts] if binding is not None else []
+        return any(
+            value is not None
+            and value.inner.kind != "await_expression"
+            and (value.inner.kind in FUNCTIONS or self._calls_in(value))
+            for value in values
+        )
+
+    def _calls_in(self, node: Node) -> bool:
+        """Whether an expression makes a call that nothing in it waits for."""
+        return any(
+            not self._is_awaited(self.tree.nodes[index], node)
+            for index in self.called
+            if node.index <= index < node.stop
+        )
+
+    def _is_awaited(self, call: Node, within: Node) -> bool:
+        is_awaited, above = False, call
+        while above is not within:
+            above = above.above
+            # What a function waits for, its caller may not.
+            is_awaited = above.kind not in FUNCTIONS and (
+                is_awaited or above.kind == "await_expression"
+            )
+        return is_awaited
 
     def _gives(self, callee: Node) -> bool:
         """Whether what is called, no tool, gives a result."""

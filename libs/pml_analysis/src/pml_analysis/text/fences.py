@@ -16,13 +16,14 @@ from pml_analysis.syntax.queries import captures
 from pml_analysis.syntax.source import LINE_END, Source
 from pml_analysis.text.problems import Problem
 
+# Possessive throughout: adjacent runs of blanks would be divided in every way before a failure.
 _FENCE: Final = re.compile(
-    r"^\ufeff?[ \t]*(?:(?P<ticks>`{3,})[^\r\n]*|(?P<tildes>~{3,})[ \t]*[\w+#.-]*[ \t]*;?[ \t]*)"
-    r"(?=\r?$)",
+    r"^\ufeff?[ \t]*+(?:(?P<ticks>`{3,}+)[^\r\n]*+"
+    r"|(?P<tildes>~{3,}+)[ \t]*+[\w+#.-]*+[ \t]*+;?[ \t]*+)(?=\r?$)",
     re.MULTILINE,
 )
-_OPENING: Final = re.compile(r"\ufeff?[ \t]*(?P<sign>`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*")
-_CLOSING: Final = re.compile(r"[ \t]*(?P<sign>`{3,}|~{3,})[ \t]*;?[ \t]*")
+_OPENING: Final = re.compile(r"\ufeff?[ \t]*+(?P<sign>`{3,}+|~{3,}+)[ \t]*+[\w+#.-]*+[ \t]*+")
+_CLOSING: Final = re.compile(r"[ \t]*+(?P<sign>`{3,}+|~{3,}+)[ \t]*+;?[ \t]*+")
 _INLINE_CODE: Final = re.compile(r"`[^`\r\n]*`")
 _CODE: Final = re.compile(
     r"`|=>|\s=\s|[\w$]\(|\+\+|/\*|\*/|[;{}(\[=][ \t\r]*$|^[ \t]*(?://|[\[({]"

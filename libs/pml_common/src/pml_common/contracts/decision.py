@@ -36,7 +36,9 @@ def _readings(path: str) -> Sequence[str]:
     character stand for itself, and a zero character end it."""
     decoded = (path, unquote(path))
     ended = [one for text in decoded for one in (text, text.partition("\0")[0])]
-    return [one for text in ended for one in (text, text.replace("\\", "/"))]
+    readings = [one for text in ended for one in (text, text.replace("\\", "/"))]
+    elsewhere = [""] if any(one.startswith("//") for one in readings) else []  # of another host
+    return [*readings, *elsewhere]
 
 
 def _is_read_under(path: str, folder: str) -> bool:

@@ -214,7 +214,7 @@ class Attempt:
                 called = self.command.injected[message.capability]
                 self._hold(message.node, f"cap:{called.name}", message.args)
             case Left():
-                size = len(to_json(message.value))
+                size = len(to_json(message.value)) + len(to_json(message.lost))
                 self._allowance.store(size)
                 ending = Ending(result=message.value, notices=message.lost)
                 entry = self._capability_calls.leave(message.id, ending, now)

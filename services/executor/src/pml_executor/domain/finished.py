@@ -67,13 +67,19 @@ def notices(entries: Sequence[TraceEvent]) -> tuple[str, ...]:
 
 
 def without_results(entries: Sequence[TraceEvent]) -> tuple[TraceEvent, ...]:
-    """Return the entries that a run's end carries: their results are in the end itself."""
-    return tuple(
-        entry.model_copy(update={"result": None})
-        if isinstance(entry, ToolEnd | CapabilityEnd)
-        else entry
-        for entry in entries
-    )
+    """Return the entries that a run's end carries: their results are in the end itself, and what
+    these lost."""
+    return tuple(map(_without_result, entries))
+
+
+def _without_result(entry: TraceEvent) -> TraceEvent:
+    match entry:
+        case ToolEnd():
+            return entry.model_copy(update={"result": None})
+        case CapabilityEnd():
+            return entry.model_copy(update={"result": None, "notices": ()})
+        case _:
+            return entry
 
 
 def task_results(entries: Sequence[TraceEvent]) -> tuple[TaskResult, ...]:

@@ -10,7 +10,7 @@ from pml_gateway.application.cached_results import ResultCache
 from pml_gateway.application.execute_program import Guessed, ProgramExecution
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.api.api import ExecuteRequest, ExecuteResponse
-from pml_gateway.domain.api.given_arguments import require_fitting, unknown_arguments
+from pml_gateway.domain.api.given_arguments import doubts, require_fitting
 from pml_gateway.domain.workflow.acceptance import Program
 from pml_gateway.ports import HERE, CallerSide
 
@@ -41,8 +41,7 @@ class CapabilityExecution:
         query = ResolveCapability(scope=scope, principal=principal, reference=reference)
         record = await self.query_client.request(catalog.RESOLVE_CAPABILITY, query)
         require_fitting(record.name, record.parameters_schema, request.arguments)
-        unknown = unknown_arguments(record.parameters_schema, request.arguments)
-        notices = (*record.notices, *unknown)
+        notices = (*record.notices, *doubts(record.parameters_schema, request.arguments))
         cached = await self.cache.find(principal, record, request)
         if cached is not None:
             answer = await self.workflows.response(cached)

@@ -280,8 +280,7 @@ class WorkflowService:
         if analysis is None:
             return execute_response(workflow, None)
         name, notices = await self._name(workflow, analysis)
-        answer = execute_response(workflow, name)
-        return answer.model_copy(update={"notices": notices}) if notices else answer
+        return execute_response(workflow, name).with_notices(*notices)
 
     async def _name(self, workflow: Workflow, analysis: ExecutionAnalyzed) -> Told:
         """Return the name by which the program can be called, and what to tell of one that it was

@@ -138,9 +138,10 @@ function ofObject(w: Writing, value: object, key: PathKey | null): string | unde
     report(w, key, "an object with a toJSON of its own", null);
   }
   const made = apply(toJSON, value, [key === null ? "" : toText(key)]);
-  return typeof made === "object" && made !== null && !(made instanceof RealPromise)
-    ? ofWhole(w, made, key)
-    : write(w, made, key);
+  if (typeof made !== "object" || made === null || made instanceof RealPromise) {
+    return write(w, made, key);
+  }
+  return isRawJson(made) ? ofRaw(w, made as { rawJSON: string }, key) : ofWhole(w, made, key);
 }
 
 /** Returns the method by which an object makes its JSON; none that all of the language have. */

@@ -41,6 +41,7 @@ Deno.test("values without a JSON form become the closest one", () => {
       "today",
     ],
     [JSON_RAW("1.5"), 1.5],
+    [{ a: { toJSON: () => JSON_RAW("123") } }, { a: 123 }],
     [JSON_RAW('"text"'), "text"],
     [
       "half \ud800, whole \u{1f600}, written \\ud800",

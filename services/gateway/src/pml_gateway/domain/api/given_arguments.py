@@ -11,16 +11,15 @@ from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.errors import InvalidRequest
 from pml_gateway.domain.api.mcp_tools import did_you_mean
 
-_MOST_UNKNOWN: Final = 10
+_MOST_DOUBTS: Final = 10
 _LONGEST_SCHEMA: Final = 300
 
 
 def require_fitting(name: str, schema: JsonObject, args: JsonObject) -> None:
-    """Raise InvalidRequest, which names the field and its part of the schema, where an argument is
-    missing that the capability needs, or one is of another type than it takes. A schema refuses
-    nothing that the program can handle."""
-    faults = (*argument_faults(certain_of(schema), args), *argument_faults(schema, args))
-    for fault in faults:
+    """Raise InvalidRequest, which names the field and its part of the schema, where a capability
+    cannot work with these arguments: its author annotated others, or its program fails without
+    others."""
+    for fault in argument_faults(certain_of(schema), args):
         known = _object(schema.get("properties"))
         others = [each for each in args if each not in known]
         missing = fault.field.removeprefix("args.")
@@ -33,15 +32,17 @@ def require_fitting(name: str, schema: JsonObject, args: JsonObject) -> None:
         )
 
 
-def unknown_arguments(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
-    """Return what to tell a caller of arguments that are no known parameters, ten at most."""
+def doubts(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
+    """Return what speaks against arguments, ten things at most: unknown ones, and what is only
+    inferred of the parameters, which a branch that is not taken may need alone."""
     known = _object(schema.get("properties"))
-    found = [
+    found = [f"{fault.field} {fault.reason}" for fault in argument_faults(schema, args)]
+    found += [
         f"args.{name} is no known parameter of the capability{did_you_mean(name, known)}"
         for name in args
         if known and name not in known
     ]
-    return tuple(found[:_MOST_UNKNOWN])
+    return tuple(found[:_MOST_DOUBTS])
 
 
 def missing_arguments(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:

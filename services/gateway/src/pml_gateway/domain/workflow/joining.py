@@ -18,6 +18,7 @@ def call_digest(requested: ExecutionRequested) -> str:
     what = {
         "principal": requested.principal,
         "code": requested.code,
+        "submitted": requested.submitted,
         "args": requested.args,
         "name": requested.name,
         "update": requested.update,

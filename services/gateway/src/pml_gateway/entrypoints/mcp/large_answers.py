@@ -35,6 +35,7 @@ async def large_answers(send: Send, hold_s: float = HOLD_S) -> AsyncGenerator[Se
         yield answers.send
     finally:
         opening.cancel()
+        await asyncio.wait([opening])
 
 
 class _LargeAnswers:
@@ -131,7 +132,7 @@ def _way_to(answer: JsonObject) -> JsonObject:
     way = (
         f'pml_get_task_result with {{"workflow_id": "{workflow}"}} returns it'
         if isinstance(workflow, str)
-        else "the same call without a progress token returns it, if it may be repeated"
+        else "a client that accepts larger events gets it; what it did is done"
     )
     size = len(json.dumps(result, ensure_ascii=False).encode())
     text = (

@@ -4,7 +4,7 @@
 ALTER TABLE capability_versions ADD COLUMN description text;
 
 UPDATE capability_versions version
-SET description = pattern.description
+SET description = nullif(pattern.description, '')
 FROM workflow_pattern pattern
 WHERE pattern.org = version.org AND pattern.project = version.project
     AND pattern.pattern_id = version.pattern_id;

@@ -258,7 +258,7 @@ class _Results:
         is_awaited, above = False, call
         while above is not within:
             above = above.above
-            # What a function waits for, its caller may not.
+            # The caller of a function does not wait for what the function waits for.
             is_awaited = above.kind not in FUNCTIONS and (
                 is_awaited or above.kind == "await_expression"
             )

@@ -12,9 +12,8 @@ from pydantic import JsonValue
 from pml_analysis.names.choices import condition_of
 from pml_analysis.names.constants import json_value, listed_values
 from pml_analysis.parameters.parameter_uses import ParameterUses
-from pml_analysis.syntax.node_kinds import FUNCTIONS
 from pml_analysis.syntax.patterns import Path
-from pml_analysis.syntax.tree import Node
+from pml_analysis.syntax.tree import Node, returns
 
 _Passing = tuple[Path, Sequence[JsonValue]]
 """A part of the arguments, and the values of it that pass a check."""
@@ -132,15 +131,3 @@ def throws(node: Node) -> bool:
     last = node.children[-1] if node.children else node
     is_throw = node.kind == "throw_statement"
     return is_throw or (last.kind == "throw_statement" and not returns(node))
-
-
-def returns(node: Node) -> bool:
-    """Whether a statement may end the program."""
-    waiting = [node]
-    while waiting:
-        found = waiting.pop()
-        if found.kind == "return_statement":
-            return True
-        if found.kind not in FUNCTIONS:
-            waiting += found.children
-    return False

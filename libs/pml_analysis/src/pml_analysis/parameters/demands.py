@@ -10,12 +10,12 @@ from typing import Final
 
 from pml_analysis.names.choices import condition_of
 from pml_analysis.names.constants import json_value
-from pml_analysis.parameters.allowed_values import returns, throws
+from pml_analysis.parameters.allowed_values import throws
 from pml_analysis.parameters.method_types import METHODS
 from pml_analysis.parameters.parameter_uses import ParameterUses
 from pml_analysis.syntax.node_kinds import CLASSES, FUNCTIONS, MEMBERS
 from pml_analysis.syntax.patterns import Path
-from pml_analysis.syntax.tree import Node
+from pml_analysis.syntax.tree import Node, returns
 
 _ALWAYS: Final = frozenset(
     {"expression_statement", "lexical_declaration", "return_statement", "variable_declaration"}

@@ -24,7 +24,7 @@ from pml_analysis.syntax.node_kinds import (
     SILENT,
     TYPES,
 )
-from pml_analysis.syntax.tree import Node, Tree
+from pml_analysis.syntax.tree import Node, Tree, returns
 
 _BESIDE: Final = frozenset({*HOISTED, *SILENT, *TYPES})
 """Kinds of statements that do nothing where they stand."""
@@ -80,7 +80,7 @@ def completed(tree: Tree, scopes: Scopes, calls: Calls, promises: Promises) -> C
     but for a promise that nothing waits for, which is an error when it runs. Returns None for a
     program that is left as it is."""
     statements = tree.root.children
-    if _returns(tree.root):
+    if returns(tree.root):
         return None
     if all(map(_is_definition, statements)):
         return _calling_by_name(tree, scopes, statements)
@@ -100,18 +100,6 @@ def completed(tree: Tree, scopes: Scopes, calls: Calls, promises: Promises) -> C
         f"{tree.position(value).line}) is its result: write return before it."
     )
     return Completed(apply(tree.source.text, [Wrap(value.start, value.start, "return ")]), notice)
-
-
-def _returns(root: Node) -> bool:
-    """Whether the program itself, not a function in it, may return."""
-    waiting = [root]
-    while waiting:
-        found = waiting.pop()
-        if found.kind == "return_statement":
-            return True
-        if found.kind not in FUNCTIONS:
-            waiting += found.children
-    return False
 
 
 def _is_definition(statement: Node) -> bool:

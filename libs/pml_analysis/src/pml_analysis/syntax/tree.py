@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tree_sitter import Tree as RawTree
 
 from pml_analysis.syntax.literals import identifier_name
-from pml_analysis.syntax.node_kinds import TYPES, WRAPPERS
+from pml_analysis.syntax.node_kinds import FUNCTIONS, TYPES, WRAPPERS
 from pml_analysis.syntax.source import Position, Source
 
 
@@ -114,3 +114,15 @@ class Tree:
     def position(self, node: Node) -> Position:
         """Return the position where a node starts."""
         return self.source.position(node.start)
+
+
+def returns(node: Node) -> bool:
+    """Whether a statement may end the program."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        if found.kind == "return_statement":
+            return True
+        if found.kind not in FUNCTIONS:
+            waiting += found.children
+    return False

@@ -195,7 +195,12 @@ def _describe(
     called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
     given = [(toolbox.signature(sites[node.id][0]).inputs, node.arguments) for node in called]
     edited = instrumented(model)
-    parameters = parameters_schema(origins, model.units, given)
+    needed = {
+        site: toolbox.signature(site).inputs
+        for site, _ in sites.values()
+        if site.capability is None
+    }
+    parameters = parameters_schema(origins, model.units, given, needed)
     structure = StaticStructure(nodes=nodes, edges=tuple(edges))
     half = lone_surrogate(tree, [structure.model_dump(), parameters])
     if half is not None:

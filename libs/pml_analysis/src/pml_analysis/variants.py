@@ -99,7 +99,7 @@ def _lift(
         raise NotLiftable("the program uses all of its arguments at once: any name has a use")
     passed = _passed(origins)
     names: dict[str, list[JsonValue]] = {}
-    taken = {*_properties(parameters_schema(origins, units, ())), *INHERITED}
+    taken = {*_properties(parameters_schema(origins, units, (), {})), *INHERITED}
     wraps: list[Wrap] = []
     for values, literals in varying:
         name = free_name(name_of(origins, units, literals[0]), taken)
@@ -143,7 +143,7 @@ def _wrap(literal: Node, parameter: str, is_passed: bool) -> Wrap:
 def _schema(tree: Tree, lifted: Mapping[str, Sequence[JsonValue]]) -> JsonObject:
     """Return the schema of a lifted program, which accepts all values of its new parameters."""
     scopes = resolve_scopes(tree)
-    schema = parameters_schema(Origins(tree, scopes), find_units(tree, scopes), ())
+    schema = parameters_schema(Origins(tree, scopes), find_units(tree, scopes), (), {})
     properties = _properties(schema)
     for name, values in lifted.items():
         properties[name] = {**_accepting(values), "default": values[0]}

@@ -71,6 +71,15 @@ def certain(code: str) -> object:
             {"mode": {"enum": ["a", "b", None]}},
             [],
         ),
+        ("return await mcp.fs.read({ path: args.file, limit: args.limit });", None, ["file"]),
+        ("const { body } = args; await mcp.http.post({ ...args, body });", None, ["body", "url"]),
+        ("return (await mcp.fs.read(args)).content;", None, ["path"]),
+        (
+            "const [a] = await Promise.all([mcp.fs.read({ path: args.a }), mcp.git.status()]);"
+            " return a;",
+            None,
+            ["a"],
+        ),
     ],
 )
 def test_what_is_annotated_or_demanded_is_certain(
@@ -96,6 +105,15 @@ def test_what_is_annotated_or_demanded_is_certain(
         "const path: unknown = args.path; return path;",
         "const path: Path = args.path; return path;",
         "if (args.path !== 'x') { return 1; } return 2;",
+        "return await mcp.fs.read({ path: args.path ?? 'x' });",
+        "return await mcp.fs.read({ path: args.path }).catch(() => 1);",
+        "const reading = mcp.fs.read({ path: args.path }); return 1;",
+        "return await Promise.allSettled([mcp.fs.read({ path: args.path })]);",
+        "return args.deep && (await mcp.fs.read({ path: args.path }));",
+        "return [await mcp.fs.read({ path: 'x', ...args }), await mcp.git.status(args)];",
+        "return await mcp.fs.read({ path: `${args.path}` });",
+        "return (mcp.fs.read({ path: `a`, ...args, limit: 1 }));",
+        "return await mcp['server-x']['tool-y']({ a: args.a, ...args.more });",
     ],
 )
 def test_what_a_program_may_do_without_is_not_certain(code: str) -> None:

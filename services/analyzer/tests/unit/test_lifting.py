@@ -6,6 +6,7 @@ from pml_analysis.analysis import Rejection
 from pml_analysis.lifted import Lifted, lifted
 from pml_analysis.text.limits import Limits
 from pml_common.contracts.decision import Policy
+from pml_common.contracts.parameters import CERTAIN
 from pml_common.contracts.structure import (
     Argument,
     ObjectArgument,
@@ -155,6 +156,7 @@ def test_the_schema_has_the_new_parameters_among_the_others() -> None:
             "limit": {"type": "number", "default": 10},
         },
         "required": ["path"],
+        CERTAIN: {"required": ["path"]},
     }
 
 

@@ -1,21 +1,25 @@
 """Demands pass: parts of the arguments without which the program fails, whatever else happens.
 
 Only what every run reaches counts: statements of the program itself, none after one that returns,
-and of those what is always evaluated.
+and of those what is always evaluated. A call of a tool fails without what its inputs require.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from pml_analysis.names.choices import condition_of
 from pml_analysis.names.constants import json_value
+from pml_analysis.names.entries import entries
 from pml_analysis.parameters.allowed_values import throws
 from pml_analysis.parameters.method_types import METHODS
 from pml_analysis.parameters.parameter_uses import ParameterUses
-from pml_analysis.syntax.node_kinds import CLASSES, FUNCTIONS, MEMBERS
+from pml_analysis.structure.calls import CallSite
+from pml_analysis.structure.marks import combinator
+from pml_analysis.syntax.node_kinds import CLASSES, FUNCTIONS, MEMBERS, WRAPPERS
 from pml_analysis.syntax.patterns import Path
-from pml_analysis.syntax.tree import Node, returns
+from pml_analysis.syntax.tree import Node, Tree, returns
+from pml_common.provides.json_schema import Described
 
 _ALWAYS: Final = frozenset(
     {"expression_statement", "lexical_declaration", "return_statement", "variable_declaration"}
@@ -24,6 +28,8 @@ _ABSENT: Final = frozenset({"==", "==="})
 _PRESENT: Final = frozenset({"!=", "!=="})
 _BINARY: Final = frozenset({"augmented_assignment_expression", "binary_expression"})
 _SHORT: Final = frozenset({"&&", "||", "??"})
+_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+"""All but null."""
 
 
 @dataclass(slots=True)
@@ -34,9 +40,9 @@ class Demands:
     types: dict[Path, set[str]] = field(default_factory=dict[Path, set[str]])
 
 
-def demands_of(uses: ParameterUses) -> Demands:
-    """Collect the demands of a program."""
-    reader = _Reader(uses)
+def demands_of(uses: ParameterUses, called: Mapping[CallSite, Described]) -> Demands:
+    """Collect the demands of a program; `called` are the calls of tools, with the tools' inputs."""
+    reader = _Reader(uses, {site.call.index: (site, called[site]) for site in called})
     for statement in uses.origins.tree.root.children:
         if statement.kind in _ALWAYS:
             reader.evaluated(statement)
@@ -50,10 +56,13 @@ def demands_of(uses: ParameterUses) -> Demands:
 
 
 class _Reader:
-    def __init__(self, uses: ParameterUses) -> None:
+    def __init__(
+        self, uses: ParameterUses, called: Mapping[int, tuple[CallSite, Described]]
+    ) -> None:
         self.found = Demands()
         self._uses = uses
         self._tree = uses.origins.tree
+        self._called = called
 
     def evaluated(self, node: Node) -> None:
         """Read an expression or statement that is always evaluated."""
@@ -62,7 +71,33 @@ class _Reader:
             found = waiting.pop()
             if found.kind in MEMBERS:
                 self._opened(found)
+            elif found.index in self._called and _ends_the_run(self._tree, found):
+                self._required(*self._called[found.index])
             waiting += _always_evaluated(found)
+
+    def _required(self, site: CallSite, inputs: Described) -> None:
+        """Read the arguments of a call whose tool refuses null for them, and to go without."""
+        needed = {
+            name
+            for name in inputs.required & inputs.properties.keys()
+            if inputs.properties[name].schema.get("type") in _TYPES
+        }
+        given = {} if site.argument is None else self._given(site.argument)
+        for name in sorted(needed if None in given else needed & given.keys()):
+            if name in given:
+                self._present(given[name])
+            else:
+                self.found.present.add((name,))
+
+    def _given(self, argument: Node) -> dict[str | None, Node]:
+        """Return the values of an object by name, under None the arguments as a whole; nothing
+        where others may take their place."""
+        found: dict[str | None, Node] = {}
+        for entry in entries(self._uses.origins, argument):
+            if entry.key is None and list(self._uses.paths(entry.value)) != [()]:
+                return {}
+            found[entry.key] = entry.value
+        return found
 
     def refused(self, condition: Node) -> None:
         """Read a condition under which the program fails: missing, or of another type."""
@@ -114,6 +149,18 @@ class _Reader:
             return None
         self.found.present.add(paths[0])
         return paths[0]
+
+
+def _ends_the_run(tree: Tree, call: Node) -> bool:
+    """Whether the program fails with a call that it always makes: it waits for it, alone or among
+    others, and nothing handles its failure."""
+    above = call.above
+    while above.kind in WRAPPERS:
+        above = above.above
+    if above.kind == "array" and above.above.kind == "arguments":
+        together = above.above.above
+        return combinator(tree, together) == "all" and _ends_the_run(tree, together)
+    return above.kind in ("await_expression", "return_statement")
 
 
 def _always_evaluated(node: Node) -> Iterator[Node]:

@@ -11,6 +11,7 @@ from pml_analysis.parameters.evidence import read_uses
 from pml_analysis.parameters.parameter_uses import ParameterUses
 from pml_analysis.parameters.schema_hints import SchemaHints
 from pml_analysis.parameters.shape_schemas import object_schema
+from pml_analysis.structure.calls import CallSite
 from pml_analysis.structure.units import Unit
 from pml_common.contracts.parameters import CERTAIN
 from pml_common.contracts.structure import Argument
@@ -32,9 +33,10 @@ def parameters_schema(
     origins: Origins,
     units: Sequence[Unit],
     given: Iterable[tuple[Described, Mapping[str, Argument]]],
+    called: Mapping[CallSite, Described],
 ) -> JsonObject:
-    """Build the schema of the program's arguments; `given` are the inputs of its calls' tools, and
-    their arguments.
+    """Build the schema of the program's arguments; `given` are the inputs of what its calls call,
+    and their arguments, `called` the calls of tools.
 
     A parameter that has a default, or is not needed, is not required. The schema rejects nothing
     that the program can handle: contradictory types are left out, and compared values are
@@ -45,9 +47,9 @@ def parameters_schema(
     arguments = read_uses(uses)
     for path, values in allowed_values(uses):
         arguments.at(path, len(origins.tree.source.text)).allow(values)
-    certain = certain_schema(arguments, demands_of(uses), origins)
     tools = SchemaHints(arguments, origins)
     for inputs, given_to in given:
         tools.add(inputs, given_to)
+    certain = certain_schema(arguments, demands_of(uses, called), origins)
     found = object_schema(arguments)
     return {**found, CERTAIN: certain} if certain else found

@@ -61,8 +61,11 @@ up: setup-run ## the whole stack on this machine, until Ctrl-C
 	$(RUN) pml up
 
 .PHONY: test
-test: coverage ## what every change needs, on the embedded NATS, Postgres and Deno; campaigns: nightly
+test: coverage runtime ## what every change needs, on the embedded NATS, Postgres and Deno; campaigns: nightly
 	$(GATE) $(WAITING) $(GATED) $(OTHERS)
+
+.PHONY: runtime
+runtime: setup ## tests of the sandbox's runtime
 	$(RUN) deno test --quiet --config $(RUNTIME)/deno.json $(RUNTIME)
 
 .PHONY: nightly

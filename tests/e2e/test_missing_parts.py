@@ -33,6 +33,21 @@ async def test_a_program_that_only_reads_fails_and_says_what_the_result_is(
     assert "fine" not in answer["error"]["message"]
 
 
+async def test_a_part_of_a_missing_part_is_told_where_the_program_throws(
+    harness: StackHarness,
+) -> None:
+    code = "const res = await mcp.odd.text({});\nreturn res.content[0].text;"
+    answer: dict[str, Any] = await harness.execute(code)
+    error = answer["error"]
+    assert (error["kind"], error["node_id"]) == ("user_error", "n1"), answer
+    assert (error["line"], error["column"]) == (2, 19)
+    assert (
+        "TypeError: Cannot read properties of undefined (reading '0'): the program"
+        in (error["message"])
+    )
+    assert WHY.replace("?.", ".").replace(".[", "[") in error["message"]
+
+
 async def test_an_agent_over_mcp_is_told_the_same(harness: StackHarness) -> None:
     async with Client(f"{harness.stack.url}/mcp") as client:
         failed = await client.call_tool("pml_execute", {"code": READS})

@@ -7,6 +7,7 @@ import pytest
 from pml_analysis.analysis import Analysis, analyze
 from pml_common.contracts.decision import Policy
 from pml_common.contracts.tool import JsonObject
+from services.analyzer.tests.support.library import calling, described, library
 from services.analyzer.tests.support.programs import analysed, submitted, tool
 
 R = "const r = await mcp.fs.list({ path: 'a' }); "
@@ -133,15 +134,33 @@ UNMARKED = {
     "replaced in the end": f"{R} try {{ return r.a }} finally {{ return args.x }}",
     "a function that is chosen": f"{R} return (args.x ? f : g)(r)",
     "the caller's function": "return await args.f()",
-    "of a capability": "const r = await mcp.call('cap:fs:look', {}); return r.a",
 }
 
 
-@pytest.mark.parametrize(
-    "code", [code for name, code in UNMARKED.items() if name != "of a capability"]
-)
+@pytest.mark.parametrize("code", UNMARKED.values(), ids=UNMARKED)
 def test_nothing_else_is_marked(code: str) -> None:
     assert "__pml.returned" not in analysed(code).instrumented
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "capabilities.fs_read_json({})",
+        "mcp.cap.fs_read_json({})",
+        "mcp.call('cap:fs:read_json', {})",
+    ],
+)
+def test_what_a_capability_gives_is_not_marked(call: str) -> None:
+    code = f"const r = await {call}; return r.a;"
+    assert "__pml.returned" not in calling(code).instrumented
+
+
+def test_a_capability_inside_another_program_is_not_marked() -> None:
+    inner = described("fs:part", "const r = await mcp.fs.list(args); return r.a;")
+    analysis = calling("return await capabilities.fs_part({});", library(inner))
+    (one,) = analysis.injected
+    assert "__pml.returned" not in one.instrumented
+    assert "__pml.returned" in analysed(inner.code).instrumented
 
 
 SCHEMAS: dict[str, tuple[JsonObject, str, bool]] = {

@@ -39,6 +39,16 @@ async def test_a_missing_part_is_the_error_of_a_program_that_only_reads(run: Run
     assert "the result of fs:read (n1) has no .content: it is text" in fact.error.message
 
 
+async def test_what_a_program_threw_at_a_missing_part_is_explained(run: Run) -> None:
+    fact = await run(f"return {MARK}{READ}\n  .content[0].text«)»;")
+    assert fact.error is not None
+    assert (fact.error.kind, fact.error.line) == ("user_error", 2)
+    assert fact.error.message.startswith(
+        "TypeError: Cannot read properties of undefined (reading '0'): the program returned "
+        "r.content (line 1), and the result of fs:read (n1) has no .content: it is text."
+    )
+
+
 async def test_a_missing_part_is_null_and_a_notice_after_other_calls(run: Run) -> None:
     code = f'await «__pml.at("n2", »mcp.fs.write«)»({{}}); return {CHAIN};'
     fact = await run(code, read_only_tools=("fs:read",))

@@ -14,8 +14,8 @@ from pml_executor.domain.endings import Ending
 from pml_executor.domain.events import run_ended, run_started
 from pml_executor.domain.finished import finished
 from pml_executor.domain.frames import Frame
-from pml_executor.domain.missing_parts import ending_of_return
-from pml_executor.domain.protocol import Returned, ReturnedPart, Step, parse_frame
+from pml_executor.domain.missing_parts import ending_of_return, explained
+from pml_executor.domain.protocol import Returned, ReturnedPart, Step, Threw, parse_frame
 from services.executor.tests.support.builders import make_command
 
 READS = make_command("", read_only_tools=("fs:read",))
@@ -240,3 +240,58 @@ def test_the_sandbox_tells_the_part() -> None:
     assert isinstance(told, Returned)
     assert told.part is not None
     assert told.part.path == ("a", 0, None, "0")
+
+
+THROWS = make_command(
+    'const res = 1;\nreturn «__pml.returned("n1", ["content", 0], "res.content[0]", 2, 8, »'
+    "res.content[0]«)»;"
+)
+TYPE_ERROR = WorkflowError(kind="user_error", message="TypeError: Cannot read …", line=2, column=19)
+
+
+def threw(**changed: object) -> Threw:
+    known: dict[str, object] = {
+        "kind": "threw",
+        "call": None,
+        "name": "TypeError",
+        "message": "Cannot read properties of undefined (reading '0')",
+        "line": 2,
+        "column": 1,
+    }
+    return Threw.model_validate(known | changed)
+
+
+def test_what_a_program_threw_at_a_missing_part_is_explained() -> None:
+    line = THROWS.instrumented.splitlines()[1]
+    at = threw(column=line.rindex("[0]") + 1)
+    error = explained(THROWS, at, TYPE_ERROR, called("secret"))
+    assert error.message.startswith(
+        "TypeError: Cannot read …: the program returned res.content[0] (line 2), and the result of "
+        "fs:read (n1) has no .content: it is text. Return it itself"
+    )
+    assert "secret" not in error.message
+    assert (error.kind, error.node_id, error.line, error.column) == ("user_error", "n1", 2, 19)
+
+
+def test_other_errors_are_as_the_program_threw_them() -> None:
+    line = THROWS.instrumented.splitlines()[1]
+    at = line.rindex("[0]") + 1
+    others = [
+        threw(column=at, name="RangeError"),
+        threw(column=at, message="Cannot read properties of null (reading '0')"),
+        threw(column=at, module=0),
+        threw(line=None, column=None),
+        threw(line=1, column=3),
+        threw(line=9, column=3),
+    ]
+    for each in others:
+        assert explained(THROWS, each, TYPE_ERROR, called("text")) is TYPE_ERROR
+    there = called({"content": None})
+    assert explained(THROWS, threw(column=at), TYPE_ERROR, there) is TYPE_ERROR
+
+
+@pytest.mark.parametrize("given", ['"n1"', "'n1'", '"n1", [], 1, 2, 3', '"n1", [], "r", 2, 8, 9'])
+def test_what_the_analysis_never_inserts_explains_nothing(given: str) -> None:
+    command = make_command(f"return «__pml.returned({given}, »res.content[0]«)»;")
+    at = threw(line=1, column=command.instrumented.rindex("[0]") + 1)
+    assert explained(command, at, TYPE_ERROR, called("text")) is TYPE_ERROR

@@ -5,6 +5,7 @@ is its error, and it can be sent again. Where it may have changed something, it 
 says that nothing is to be repeated.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -14,7 +15,8 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
 from pml_common.contracts.trace import ToolEnd, ToolStart, TraceEvent
 from pml_executor.domain.endings import Ending
-from pml_executor.domain.protocol import Returned, ReturnedPart, Step
+from pml_executor.domain.instrumented import Instrumented
+from pml_executor.domain.protocol import Returned, ReturnedPart, Step, Threw
 
 _MOST_KEYS: Final = 20
 _MOST_ITEMS: Final = 100
@@ -22,6 +24,7 @@ _MOST_ITEMS: Final = 100
 
 _MOST_CHARACTERS: Final = 60
 _MOST_OF_PATH: Final = 200
+_READ_OF_UNDEFINED: Final = "Cannot read properties of undefined"
 _ENVELOPE: Final = frozenset({"content", "data", "result", "structuredContent", "text"})
 """Keys under which other hosts put what a tool returned."""
 
@@ -58,6 +61,37 @@ def ending_of_return(
         kind="user_error", message=message, node_id=at.node, line=at.line, column=at.column
     )
     return Ending(error=error)
+
+
+def explained(
+    command: RunWorkflow, threw: Threw, error: WorkflowError, entries: Sequence[TraceEvent]
+) -> WorkflowError:
+    """Return the error of a program that threw, with what a tool's result has instead where it read
+    a part of a part that is missing, to return it: `res.content[0].text`."""
+    if threw.name != "TypeError" or not threw.message.startswith(_READ_OF_UNDEFINED):
+        return error
+    part = _part_at(command, threw)
+    missing = None if part is None else _missing(part, entries)
+    if part is None or missing is None:
+        return error
+    message = f"{error.message}: {_told(missing)}"
+    return error.model_copy(update={"message": message, "node_id": part.node})
+
+
+def _part_at(command: RunWorkflow, threw: Threw) -> ReturnedPart | None:
+    """Return the part that the program was about to return where it threw."""
+    if threw.line is None or threw.column is None or threw.module is not None:
+        return None
+    program = Instrumented.of(command)
+    opening = program.insertion_around("returned", program.offset(threw.line, threw.column))
+    if opening is None:
+        return None
+    try:
+        given = json.loads(f"[{opening.partition('(')[2].rstrip(', ')}]")
+        names = ("node", "path", "text", "line", "column")
+        return ReturnedPart.model_validate(dict(zip(names, given, strict=True)))
+    except ValueError:  # not what the analysis inserts
+        return None
 
 
 def _missing(part: ReturnedPart, entries: Sequence[TraceEvent]) -> _Missing | None:

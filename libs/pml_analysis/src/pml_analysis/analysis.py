@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal
 
-from pml_analysis.arguments.arguments import ArgumentsTooLarge
+from pml_analysis.arguments.arguments import ArgumentReader, ArgumentsTooLarge
 from pml_analysis.arguments.provides import provides_edges
 from pml_analysis.decision.capabilities import Library
 from pml_analysis.decision.decision import ToolUse, decide
@@ -16,6 +16,7 @@ from pml_analysis.rules.forbidden import forbidden
 from pml_analysis.rules.warnings import warnings
 from pml_analysis.running.injected import injected
 from pml_analysis.running.normal_form import code_hash
+from pml_analysis.running.returned_parts import ReturnedPart, returned_parts
 from pml_analysis.semantic_model import (
     SemanticModel,
     ambiguous_arguments,
@@ -45,6 +46,7 @@ from pml_common.contracts.structure import (
     TaskNode,
 )
 from pml_common.contracts.tool import JsonObject, ToolDefinition
+from pml_common.provides.json_schema import Described
 
 MAX_DIAGNOSTICS: Final = 20
 NO_CAPABILITIES: Final = Library()
@@ -194,7 +196,7 @@ def _describe(
     nested = library.nested(reached, policy, toolbox)
     called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
     given = [(toolbox.signature(sites[node.id][0]).inputs, node.arguments) for node in called]
-    edited = instrumented(model)
+    edited = instrumented(model, _returned(model, reader, sites, toolbox))
     needed = {
         site: toolbox.signature(site).inputs
         for site, _ in sites.values()
@@ -249,6 +251,21 @@ def _uses(
     for task in tasks:
         found.setdefault(task.tool, []).append(task)
     return [ToolUse(toolbox[sites[calls[0].id][0]], calls) for calls in found.values()]
+
+
+def _returned(
+    model: SemanticModel,
+    reader: ArgumentReader,
+    sites: Mapping[str, tuple[CallSite, Instance]],
+    toolbox: Toolbox,
+) -> Sequence[ReturnedPart]:
+    """Return the parts of results that the program returns and no schema names."""
+
+    def outputs(node_id: str) -> Described | None:
+        site, _ = sites[node_id]
+        return None if site.capability is not None else toolbox.signature(site).outputs
+
+    return returned_parts(model.tree, model.expansion, reader.source, outputs)
 
 
 def _rejection(

@@ -1,6 +1,6 @@
 """The semantic model of a program: all passes up to the nodes, and the instrumented program."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -14,6 +14,7 @@ from pml_analysis.names.origins import Origins
 from pml_analysis.names.scopes import resolve_scopes
 from pml_analysis.parameters.parameters import free_parameters
 from pml_analysis.running.instrument import arguments_name, instrument, prologue
+from pml_analysis.running.returned_parts import ReturnedPart
 from pml_analysis.structure.calls import Calls, find_calls
 from pml_analysis.structure.escapes import add_escapes
 from pml_analysis.structure.expansion import Expansion, expand
@@ -79,11 +80,13 @@ def ambiguous_arguments(model: SemanticModel) -> Problem | None:
     return Problem(top["args"].node.start, message)
 
 
-def instrumented(model: SemanticModel) -> Edited:
-    """Build the program that runs."""
+def instrumented(model: SemanticModel, returned: Iterable[ReturnedPart] = ()) -> Edited:
+    """Build the program that runs; `returned` are the parts of results that are told if they are
+    missing."""
     whole = arguments_name(model.scopes.top) or ""
     bindings = prologue(model.free, sorted(model.origins.implicit_roots), whole)
-    return instrument(model.tree, model.calls, model.expansion, bindings, model.promises.dropped())
+    dropped = model.promises.dropped()
+    return instrument(model.tree, model.calls, model.expansion, bindings, dropped, returned)
 
 
 def argument_reader(model: SemanticModel, limits: Limits) -> ArgumentReader:

@@ -60,6 +60,23 @@ def test_a_program_is_sent_with_its_arguments_and_its_result_shown(
     assert '{"content": "hello"}' in shown.out
 
 
+def test_a_run_without_a_result_says_that_nothing_is_to_be_repeated(
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    told = "Do not repeat the program: its calls were made."
+    gateway.answers["POST /api/execute"] = (200, SUCCESS | {"result": None, "notices": [told]})
+    assert pml(monkeypatch, "execute", program(tmp_path)) == 0
+    assert told in capsys.readouterr().err
+    found: dict[str, object] = {"status": "success", "notices": [told]}
+    gateway.answers[f"GET /api/workflows/{WORKFLOW}"] = (200, found)
+    gateway.answers[f"GET /api/workflows/{WORKFLOW}/trace"] = (200, {"traces": []})
+    assert pml(monkeypatch, "trace", WORKFLOW) == 0
+    assert told in capsys.readouterr().err
+
+
 def test_json_is_the_whole_of_stdout(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

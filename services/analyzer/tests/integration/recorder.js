@@ -105,6 +105,7 @@ class Run {
       },
       took: (node, outcome) => this.report(node, outcome),
       dropped: (_line, _column, value) => value,
+      returned: (...given) => given.at(-1),
       round: (node) => this.report(node, null),
       via: (row, key, callee) =>
         function (...given) {

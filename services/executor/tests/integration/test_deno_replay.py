@@ -63,6 +63,10 @@ PROGRAMS = {
           return await __pml.at("n1", capabilities.x_outer)({ i, r: Math.random() });
         }));
         return [all, await __pml.at("n2", capabilities.x_inner)({ now: Date.now() })];""",
+    "a part that is missing": """
+        const a = await __pml.at("n1", mcp.api.a)({ now: Date.now() });
+        const b = await __pml.at("n2", mcp.api.b)({ a });
+        return __pml.returned("n2", ["b"], "b.b", 4, 16, b.b);""",
 }
 CAPABILITIES = (
     capability(
@@ -112,6 +116,7 @@ async def test_a_program_ends_the_same_wherever_its_executor_dies(
 
         assert isinstance(fact, RunFinished)
         assert fact.error is None
+        assert (fact.result is None) == fact.void == (name == "a part that is missing")
         # A gateway joins a repeated question to the first; whatever else was called, was new.
         assert sum(tools.made.values()) == len(fact.task_results)
         reports = [

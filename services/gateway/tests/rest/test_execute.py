@@ -163,6 +163,17 @@ async def test_a_name_that_was_not_given_is_told(world: Worlds) -> None:
         assert notice.startswith("fs:look was not given to this program")
 
 
+async def test_a_run_without_a_result_releases_its_name(world: Worlds) -> None:
+    async with world() as w:
+        w.peers.names[CAPABILITY] = record(workflow(), "unnamed_1f3e")
+        answer = await w.execute("return void 0;", name="fs:look")
+        assert (answer["status"], answer.get("capability_name")) == ("success", None)
+        assert answer["notices"] == [
+            "fs:look was not given to this program, whose run had no result."
+        ]
+        assert w.peers.settled == [("fs:look", False)]
+
+
 async def test_a_dry_run_reserves_no_name(world: Worlds) -> None:
     async with world() as w:
         answer = await w.execute("return 1;", name="fs:look", dry_run=True)
@@ -187,8 +198,10 @@ async def test_how_a_workflow_stands_is_told_to_the_registry(world: Worlds) -> N
 
         done = await w.execute("return 1;")
         failed = await w.execute("fail")
+        void = await w.execute("return void 0;")
         waits = await w.execute("ask")
         assert await told(done["workflow_id"]) == "succeeded"
+        assert await told(void["workflow_id"]) == "failed"
         assert await told(failed["workflow_id"]) == "failed"
         assert await told(waits["workflow_id"]) == "under_way"
         assert await told(str(UUID(int=7))) == "unknown"

@@ -163,6 +163,7 @@ class FakeServices:
             duration_ms=1.0,
             logs=self.logs,
             logs_omitted=self.logs_omitted,
+            void="void" in command.instrumented,
         )
         entity = str(command.workflow_id)
         if self.reads_journals:  # raises Unreadable

@@ -7,7 +7,7 @@ import pytest
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.api.given_names import given_later, told_name, wanted_name
 from pml_gateway.domain.workflow.workflow import Workflow
-from services.gateway.tests.support.builders import workflow
+from services.gateway.tests.support.builders import finished, workflow
 
 
 def ended(name: str | None = "fs:look", *, dry_run: bool = False) -> Workflow:
@@ -31,3 +31,14 @@ def test_who_wants_a_name_is_told_no_provisional_one() -> None:
     assert told_name(ended(), None) == given_later("fs:look")
     name, (notice,) = given_later("fs:look")
     assert (name, notice[:24]) == (None, "fs:look is given later: ")
+
+
+def test_a_run_without_a_result_gives_no_name() -> None:
+    of = ended()
+    of = replace(of, run=finished(of).model_copy(update={"void": True}))
+    for known in ("unnamed_1f3e", None):
+        assert told_name(of, known) == (
+            None,
+            ("fs:look was not given to this program, whose run had no result.",),
+        )
+    assert told_name(of, "fs:look") == ("fs:look", ())

@@ -239,3 +239,14 @@ def test_what_was_changed_in_a_program_is_a_notice_in_every_state() -> None:
     for state in (after(Analyzed(found, AT)), after(Analyzed(found, AT), finished(NEW))):
         assert response_of(state)["notices"] == ["The fence was taken off."]
     assert "notices" not in response_of(RUNNING)
+
+
+def test_what_is_not_to_be_repeated_is_the_first_notice() -> None:
+    found = analyzed(NEW).model_copy(update=unfenced(NEW.requested.code))
+    notices = ("Do not repeat the program.", "a: result was NaN: it became null")
+    void = finished(NEW).model_copy(update={"void": True, "notices": notices})
+    ended = after(Analyzed(found, AT), void)
+    answer, told = response_of(ended), [notices[0], "The fence was taken off.", notices[1]]
+    assert (answer["status"], answer["result"]) == ("success", None)
+    assert answer["notices"] == [*view_of(ended).notices] == told
+    assert view_of(NEW).notices == ()

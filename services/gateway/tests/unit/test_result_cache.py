@@ -110,7 +110,8 @@ def test_what_failed_or_has_not_ended_is_not_kept() -> None:
     running, _ = after(new, Analyzed(analyzed(new), AT))
     rejected = replace(new, state="succeeded")
     endless = replace(ended(), finished_at=None)
-    for each in (failed, new, running, rejected, endless):
+    void = replace(ended(), run=finished(new).model_copy(update={"void": True}))
+    for each in (failed, new, running, rejected, endless, void):
         assert cacheable(each, cached(), TOOLS.get) is None
 
 

@@ -173,3 +173,27 @@ def test_a_batch_teaches_in_its_order_each_capability_its_own_part() -> None:
             (inner.trace_id, 1, "capability"),
         ],
     }
+
+
+def test_a_run_without_a_result_teaches_nothing_but_what_it_called_does() -> None:
+    workflow = finished_run()
+    call = nested_run(workflow.trace_id, "cd34" * 16)
+    void = finished_run(nested=[call], calls=[tool_call("fs:write", 0, 1)])
+    void = void.model_copy(update={"void": True})
+    before = {
+        (SCOPE, known.capability_id): Experience() for known in capabilities_of([void]).values()
+    }
+    own, inner = lessons_of(before, [void], TdRule())[void.event_id]
+    assert (own.position, own.is_taught, own.experience) == (None, False, Experience())
+    assert (own.trace.success, own.trace.position) == (True, None)
+    assert inner.experience.usage.success_count == 1
+    (told,) = messages_of({void.event_id: [own, inner]})[void.event_id]
+    assert isinstance(told, LearningUpdated)
+    assert told.capability_id == call.capability.capability_id
+
+
+def test_a_success_after_a_run_without_a_result_is_learned_as_the_first() -> None:
+    void = finished_run().model_copy(update={"void": True})
+    first, second = _lessons(void, finished_run())
+    assert messages_of({void.event_id: [first]}) == {void.event_id: []}
+    assert (second.experience.usage.count, second.position) == (1, 1)

@@ -48,8 +48,14 @@ def test_tools_whose_calls_succeeded_served_the_intent_each_once() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"dry_run": True}, {"success": False}, {"intent": None}, {"intent": " \x00 "}],
-    ids=["dry run", "failed", "no intent", "blank intent"],
+    [
+        {"dry_run": True},
+        {"success": False},
+        {"void": True},
+        {"intent": None},
+        {"intent": " \x00 "},
+    ],
+    ids=["dry run", "failed", "without a result", "no intent", "blank intent"],
 )
 def test_runs_that_teach_nothing(fields: dict[str, Any]) -> None:
     assert use_of(run_with(**fields)) is None

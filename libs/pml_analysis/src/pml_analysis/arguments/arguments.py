@@ -76,6 +76,10 @@ class ArgumentReader:
         self._sources = Sources(origins, expansion, parameter_bindings, self._changed)
         self._absent = Absent(origins)
 
+    def source(self, node: Node, at: Instance) -> Source | None:
+        """Return the certain source of a value."""
+        return self._sources.of(node, at)
+
     def read(self, site: CallSite, at: Instance) -> dict[str, Argument]:
         """Return the arguments of a call by name."""
         self._call = site.call.start

@@ -13,6 +13,7 @@ from pml_analysis.names.callbacks import given_function
 from pml_analysis.names.choices import case_outcome, condition_of
 from pml_analysis.names.origins import BOUND_ROOTS
 from pml_analysis.running.entry_ids import EntryIds
+from pml_analysis.running.returned_parts import ReturnedPart
 from pml_analysis.structure.calls import Calls, CallSite
 from pml_analysis.structure.expansion import Expansion
 from pml_analysis.structure.marks import Mark
@@ -22,14 +23,23 @@ from pml_analysis.syntax.node_kinds import INLINE_FUNCTIONS
 from pml_analysis.syntax.tree import Node, Tree
 
 _TO_COLON: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*:", re.DOTALL)
+_SPACES: Final = re.compile(r"\s+")
 _GIVEN: Final = "__pml_given"
+_MAX_TOLD: Final = 100
+_MAX_INSPECTED: Final = 10 * _MAX_TOLD
 
 
 def instrument(
-    tree: Tree, calls: Calls, expansion: Expansion, bindings: str, dropped: Iterable[Node] = ()
+    tree: Tree,
+    calls: Calls,
+    expansion: Expansion,
+    bindings: str,
+    dropped: Iterable[Node] = (),
+    returned: Iterable[ReturnedPart] = (),
 ) -> Edited:
     """Build the program that runs; `bindings` come before it, on its first line. `dropped` are
-    expressions with promises that nothing waits for."""
+    expressions with promises that nothing waits for, `returned` those that give the program its
+    value and may be undefined."""
     entry_ids = EntryIds(expansion)
     sites = {site.call.index: site for site in calls.sites}
     units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
@@ -41,6 +51,7 @@ def instrument(
     for unit in sorted(units, key=lambda unit: unit.function.index):
         wraps += writer.body(unit)
     wraps += (_dropped(tree, node) for node in {each.index: each for each in dropped}.values())
+    wraps += (_returned(tree, part) for part in returned)
     return apply(tree.source.text, wraps, first=bindings + entry_ids.table())
 
 
@@ -183,6 +194,16 @@ def _dropped(tree: Tree, node: Node) -> Wrap:
     """Rewrite `f()` → `__pml.dropped(9, 1, f())`, with line and column of the author's."""
     line, column = tree.source.position(node.start)
     return _round(node, f"__pml.dropped({line}, {column}, ", ")")
+
+
+def _returned(tree: Tree, part: ReturnedPart) -> Wrap:
+    """Rewrite `return r.a` → `return __pml.returned("n1", ["a"], "r.a", 2, 8, r.a)`, with the
+    author's text, line and column."""
+    text = _SPACES.sub(" ", tree.source.text[part.node.start : part.node.end][:_MAX_INSPECTED])
+    told = text if len(text) <= _MAX_TOLD else f"{text[:_MAX_TOLD]}…"
+    line, column = tree.position(part.node)
+    given = ", ".join(json.dumps(each) for each in (part.node_id, part.path, told, line, column))
+    return _round(part.node, f"__pml.returned({given}, ", ")")
 
 
 def _report_of(node: Node) -> str:

@@ -63,6 +63,7 @@ def trace(client: Client, out: Output, workflow: str) -> None:
     readable += console_lines(found)
     readable.append(trace_tree(parsed) if parsed else "[dim]no trace recorded yet[/]")
     out.show({"workflow": found, **traces}, Group(*readable))
+    out.remarks(cast(list[str], found.get("notices") or []))
 
 
 def dag(client: Client, out: Output, workflow: str) -> None:

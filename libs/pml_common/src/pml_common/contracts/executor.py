@@ -168,8 +168,10 @@ class RunFinished(JournalAppend):
     nested capabilities included, in the order they started; `nested` are its calls of capabilities,
     callers before callees. Its `entries` have no results: they are in these. `logs` are the last
     lines that the program wrote to its console, 256 KiB of JSON at most, after `logs_omitted`
-    others. `notices` say what results lost as JSON. `called_as` and `discovery_id` are as in
-    `RunWorkflow`.
+    others. `notices` say what results lost as JSON. `void`: it has succeeded with null, because
+    the program returned a part that the result of a tool does not have; the first notice says so,
+    and that its calls are not to be repeated. Nothing is learned of it, and it gives no name.
+    `called_as` and `discovery_id` are as in `RunWorkflow`.
     """
 
     entries: tuple[TraceEvent, ...] = ()
@@ -192,3 +194,4 @@ class RunFinished(JournalAppend):
     logs: tuple[LogLine, ...] = ()
     logs_omitted: int = Field(default=0, ge=0)
     notices: tuple[str, ...] = ()
+    void: bool = False

@@ -190,8 +190,9 @@ class AskOutcome(Query):
 
 
 class WorkflowOutcome(Contract):
-    """`unknown` if no such workflow was accepted in the scope. `capability_id` is that of its
-    program, once it is analysed; None for a dry run."""
+    """`unknown` if no such workflow was accepted in the scope; `failed`, too, where a run succeeded
+    without a result (`RunFinished.void`). `capability_id` is that of its program, once it is
+    analysed; None for a dry run."""
 
     state: Literal["unknown", "under_way", "succeeded", "failed"]
     capability_id: UUID | None = None

@@ -122,8 +122,9 @@ class ExecutionTrace(Contract):
     the caller followed.
 
     `fault` is None for a run that succeeded. `position` counts the capability's traces in the order
-    of storage, from 1: what is learned follows from them in this order. None for dry runs and
-    direct calls, which teach nothing, and for traces from before there were positions.
+    of storage, from 1: what is learned follows from them in this order. None for dry runs, direct
+    calls and runs without a result, which teach nothing, and for traces from before there were
+    positions.
     `large_results` are those that stand elsewhere."""
 
     trace_id: UUID

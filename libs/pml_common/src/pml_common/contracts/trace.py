@@ -65,7 +65,7 @@ class CapabilityStart(TraceEventBase):
 
 class CapabilityEnd(TraceEventBase):
     """A capability ends; the outermost one closes the journal. `notices` say what its result lost
-    as JSON."""
+    as JSON; `void` is as in `RunFinished`."""
 
     type: Literal["capability_end"] = "capability_end"
     capability_id: UUID
@@ -74,6 +74,7 @@ class CapabilityEnd(TraceEventBase):
     result: JsonValue = None
     error: WorkflowError | None = None
     notices: tuple[str, ...] = ()
+    void: bool = False
 
 
 class DecisionTaken(TraceEventBase):

@@ -23,6 +23,7 @@ from pml_executor.domain.journal import Call, CallKey, RunJournal
 from pml_executor.domain.layers import hold_before_layer
 from pml_executor.domain.left_under_way import left_under_way
 from pml_executor.domain.limits import Allowance
+from pml_executor.domain.missing_parts import ending_of_return, explained
 from pml_executor.domain.outcomes import (
     after_unknown,
     bounded_outcome,
@@ -153,9 +154,10 @@ class Attempt:
             raise Parking(self._pending.wanted)
         match message:
             case Returned():
-                return Ending(result=message.value, notices=message.lost)
+                return ending_of_return(self.command, message, self.journal.entries)
             case Threw():
-                return Ending(error=self._failure(message))
+                error = self._failure(message)
+                return Ending(error=explained(self.command, message, error, self.journal.entries))
             case Paused():
                 return None
 

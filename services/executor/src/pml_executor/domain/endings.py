@@ -18,11 +18,13 @@ _MAX_STDERR_TAIL = 500
 
 @dataclass(frozen=True)
 class Ending:
-    """The result of a run: a value, or an error. `notices` say what the value lost."""
+    """The result of a run: a value, or an error. `notices` say what the value lost; it is `void` if
+    it is null because the program returned what a tool's result does not have."""
 
     result: JsonValue = None
     error: WorkflowError | None = None
     notices: tuple[str, ...] = ()
+    void: bool = False
 
 
 class RunEnded(Exception):

@@ -43,6 +43,7 @@ def run_ended(command: RunWorkflow, ending: Ending, started: float, ts: float) -
         result=ending.result,
         error=ending.error,
         notices=ending.notices,
+        void=ending.void,
     )
 
 

@@ -20,7 +20,7 @@ from pml_executor.domain.logs import last_lines
 from pml_executor.domain.nested_runs import by_trace, decisions, nested_runs
 
 MOST_NOTICES: Final = 25
-"""The program's own come first: one result has 21 at most."""
+"""The program's own come first: one result has 22 at most."""
 
 
 def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished:
@@ -54,6 +54,7 @@ def finished(command: RunWorkflow, entries: Sequence[TraceEvent]) -> RunFinished
         logs=logs,
         logs_omitted=omitted,
         notices=notices(entries),
+        void=end.void,
     )
 
 

@@ -89,6 +89,17 @@ class Instrumented:
         words = {method: self._words(self._quoted(method, offset)) for method in methods}
         return _QUOTED.sub(lambda match: words[match[1]] or match[0], message)
 
+    def insertion_around(self, method: str, offset: int | None) -> str | None:
+        """Return the inserted text that opens the innermost call of a method around an offset; None
+        if it is in none."""
+        at = -1 if offset is None else offset
+        around = [
+            wrap
+            for wrap in self._wraps
+            if wrap.method == method and wrap.opening[1] <= at < wrap.closing[0]
+        ]
+        return self.text[slice(*max(around).opening)] if around else None
+
     def _words(self, wrap: _Wrap | None) -> str | None:
         """Return the author's text within a wrap, on one line."""
         if wrap is None:

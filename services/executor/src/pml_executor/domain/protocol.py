@@ -161,15 +161,32 @@ class DroppedPromise(Contract):
     chain: str = ""
 
 
+Step = str | int | None
+"""A step into a result: a key, an index, or any element of a list."""
+
+
+class ReturnedPart(Contract):
+    """An expression of the author's, by its text and place, that was undefined and gave the program
+    its value: the part at `path` of the result of a node's call."""
+
+    node: _NodeId
+    path: tuple[Step, ...]
+    text: str
+    line: int
+    column: int
+
+
 class Returned(Contract):
     """The program ended with this value. Still under way then were the first of its unanswered
-    calls, by their numbers, and of its dropped promises."""
+    calls, by their numbers, and of its dropped promises. `part` is the one that gave it the value
+    undefined, if one did."""
 
     kind: Literal["returned"]
     value: JsonValue
     lost: Lost = ()
     under_way: tuple[int, ...] = ()
     dropped: tuple[DroppedPromise, ...] = ()
+    part: ReturnedPart | None = None
 
 
 class Paused(Contract):

@@ -20,6 +20,7 @@ import outbox from "./worker/outbox.ts" with { type: "text" };
 import ownGlobals from "./worker/own_globals.ts" with { type: "text" };
 import primordials from "./worker/primordials.ts" with { type: "text" };
 import random from "./worker/random.ts" with { type: "text" };
+import returnedParts from "./worker/returned_parts.ts" with { type: "text" };
 import reports from "./worker/reports.ts" with { type: "text" };
 import tally from "./worker/tally.ts" with { type: "text" };
 import timers from "./worker/timers.ts" with { type: "text" };
@@ -52,6 +53,7 @@ const COMMON = [
   reports,
   callRows,
   unawaited,
+  returnedParts,
   outbox,
   intrinsics,
   globals,

@@ -20,7 +20,7 @@ from pml_gateway.application.run_cache import RunCache
 from pml_gateway.application.workflow_measures import MeasuredStep, measure_ends, measure_step
 from pml_gateway.domain.api.api import ExecuteResponse
 from pml_gateway.domain.api.errors import NotFound
-from pml_gateway.domain.api.given_names import Told, given_later, told_name, wanted_name
+from pml_gateway.domain.api.given_names import Told, told_name, wanted_name
 from pml_gateway.domain.api.responses import execute_response
 from pml_gateway.domain.workflow.acceptance import Terms
 from pml_gateway.domain.workflow.accepted_run import acceptance_of
@@ -289,9 +289,8 @@ class WorkflowService:
             given = await self._settled_name(workflow)
         except NameUnsettled as error:
             log.warning("the name %s is settled later: %s", error.name, error)
-            wanted = wanted_name(workflow)
-            if wanted is not None:
-                return given_later(wanted)
+            if wanted_name(workflow) is not None:
+                return told_name(workflow, None)
             given = None
         known = analysis.capability.capability_id
         return told_name(workflow, given or await self.names.name_of(workflow.scope, known))
@@ -312,7 +311,7 @@ class WorkflowService:
             return None
         if analysis is None or workflow.finished_at is None:
             return None
-        return await self.names.settle(analysis, succeeded=workflow.state == "succeeded")
+        return await self.names.settle(analysis, succeeded=workflow.proves_its_program)
 
     async def _latest(self, workflow: Workflow) -> Workflow:
         try:

@@ -47,10 +47,11 @@ def lessons_of(
 
 def messages_of(lessons: Mapping[UUID, Sequence[Lesson]]) -> Mapping[UUID, Sequence[Event]]:
     """Messages to publish, each once for a capability and under the last run that it follows from:
-    the newest learning, and the relations that the whole runs show. Dry runs have none; where a
-    capability is to be rebuilt, its learning follows from that."""
+    the newest learning, and the relations that the whole runs show. Dry runs have none, nor have
+    runs without a result, but for what they called; where a capability is to be rebuilt, its
+    learning follows from that."""
     taught = {
-        cause: [lesson for lesson in of_run if not lesson.run.dry_run]
+        cause: [lesson for lesson in of_run if not (lesson.run.dry_run or lesson.run.void)]
         for cause, of_run in lessons.items()
     }
     newest = {
@@ -62,7 +63,8 @@ def messages_of(lessons: Mapping[UUID, Sequence[Lesson]]) -> Mapping[UUID, Seque
         if lesson.is_taught:
             intent = intents.get(lesson.capability)
             messages[cause].append(lesson.updated.model_copy(update={"intent": intent}))
-    whole_runs = [lesson.run for of_run in taught.values() for lesson in of_run[:1]]
+    first = (lesson for of_run in taught.values() for lesson in of_run[:1])
+    whole_runs = [lesson.run for lesson in first if lesson.call is None]
     for cause, observed in edge_messages(whole_runs):
         messages[cause].append(observed)
     return messages

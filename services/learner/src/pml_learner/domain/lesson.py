@@ -137,8 +137,9 @@ def learn(
     call: NestedRun | None = None,
     fault: Fault | None = None,
 ) -> Lesson:
-    """Learn from one run without its nested runs; nothing from a dry run (mocked results)."""
-    if run.dry_run:
+    """Learn from one run without its nested runs; nothing from a dry run (mocked results), and from
+    one without a result."""
+    if run.dry_run or run.void:
         return untaught(before, run, call, fault)
     outcome = outcome_of_run(run, fault)
     known = path_stats(before.state, outcome.path)

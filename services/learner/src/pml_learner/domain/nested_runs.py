@@ -36,5 +36,6 @@ def _as_own_run(run: RunFinished, call: NestedRun) -> RunFinished:
             "trace_id": call.trace_id,
             "started_at": call.started_at,
             "duration_ms": call.duration_ms,
+            "void": False,
         }
     )

@@ -13,10 +13,10 @@ _MAX_TOOL_ID: Final = 256
 
 
 def use_of(run: RunFinished) -> ObservedUse | None:
-    """Return the use that a run shows; None for a dry run, one that failed, one without an intent,
-    and one in which nothing served."""
+    """Return the use that a run shows; None for a dry run, one that failed or had no result, one
+    without an intent, and one in which nothing served."""
     intent = (run.intent or "").replace("\x00", " ").strip()[:MAX_INTENT]
-    if run.dry_run or not run.success or not intent:
+    if run.dry_run or run.void or not run.success or not intent:
         return None
     tools = [
         task.tool

@@ -4,6 +4,7 @@ import { flat, toJson } from "./json_safe.ts";
 import { LostParts } from "./lost.ts";
 import { join, push, slice } from "./primordials.ts";
 import { Tally } from "./tally.ts";
+import type { ReturnedPart } from "./returned_parts.ts";
 import type { Bridge } from "./tools.ts";
 import type { Unawaited } from "./unawaited.ts";
 import { soon } from "./web.ts";
@@ -74,14 +75,23 @@ export class Outbox implements Bridge {
     this.#note(flat({ type: "log", within, level, message }));
   }
 
-  /** Reports the program's value, and what is still under way: calls, and dropped promises. */
-  returned(value: unknown, calls: number[] = [], dropped: Unawaited[] = []): void {
+  /**
+   * Reports the program's value; what is still under way: calls, and dropped promises; and the part
+   * of a result that was undefined and gave it that value.
+   */
+  returned(
+    value: unknown,
+    calls: number[] = [],
+    dropped: Unawaited[] = [],
+    part: ReturnedPart | null = null,
+  ): void {
     const lost = new LostParts("result");
     const text = toJson(value, lost.add, "result");
     this.tally.finish();
     const isOver = calls.length === 0 && dropped.length === 0;
     const open = isOver ? "" : `,"under_way":${toJson(calls)},"dropped":${toJson(dropped)}`;
-    this.#send(`{"kind":"returned","value":${text}${lostField(lost)}${open}}`);
+    const of = part === null ? "" : `,"part":${toJson(part)}`;
+    this.#send(`{"kind":"returned","value":${text}${lostField(lost)}${open}${of}}`);
   }
 
   threw(failure: Failure, phase: "load" | "run", origin: Source): void {

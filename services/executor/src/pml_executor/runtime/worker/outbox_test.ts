@@ -94,3 +94,11 @@ Deno.test("an endless loop still reports its rounds", () => {
   const notes = sent.flatMap((message) => message.notes);
   strictEqual(notes.reduce((sum, note) => sum + (note.counted || 1), 0), MAX_OF_NODE + 4096);
 });
+
+Deno.test("the part that gave the program its value is told with it", () => {
+  const { sent, outbox } = stage();
+  const part = { node: "n1", path: ["a", 0, null], text: "r.a[0]", line: 1, column: 8 };
+  outbox.returned(undefined, [], [], part);
+  outbox.returned(1);
+  deepStrictEqual(sent, [{ kind: "returned", value: null, part }, { kind: "returned", value: 1 }]);
+});

@@ -6,6 +6,7 @@ import { describe } from "./failure.ts";
 import type { Outbox } from "./outbox.ts";
 import { apply, freeze } from "./primordials.ts";
 import { reportsOf } from "./reports.ts";
+import { ReturnedParts } from "./returned_parts.ts";
 import { apiOf, type Calls } from "./tools.ts";
 import { MAX_NAMED, Promised } from "./unawaited.ts";
 
@@ -41,6 +42,7 @@ export class Run {
   #prelude: number;
   #calls: Calls;
   #promised = new Promised();
+  #parts = new ReturnedParts();
 
   constructor(order: Order, outbox: Outbox, calls: Calls, prelude: number) {
     this.#order = order;
@@ -66,7 +68,8 @@ export class Run {
     try {
       const value = await apply(main, undefined, this.#bound(PROGRAM, this.#order.args));
       for (let turn = 0; turn < LAST_TURNS && this.#promised.any; turn++) await undefined;
-      this.#outbox.returned(value, this.#calls.underWay(MAX_NAMED), this.#promised.named());
+      const open = this.#calls.underWay(MAX_NAMED);
+      this.#outbox.returned(value, open, this.#promised.named(), this.#parts.of(value));
     } catch (thrown) {
       this.fail(thrown);
     }
@@ -90,7 +93,18 @@ export class Run {
       this.#promised.drop(value, { line, column, chain: caller.chain });
       return value;
     });
-    const __pml = freeze({ at, dropped, ...reports, ...callRowsOf() });
+    const returned = freeze((
+      node: string,
+      path: (string | number | null)[],
+      text: string,
+      line: number,
+      column: number,
+      value: unknown,
+    ): unknown =>
+      // A capability's value is its caller's, who sees for itself that it is null.
+      caller.id === null ? this.#parts.note({ node, path, text, line, column }, value) : value
+    );
+    const __pml = freeze({ at, dropped, returned, ...reports, ...callRowsOf() });
     return [mcp, capabilities, args, args, console, __pml];
   }
 }

@@ -19,16 +19,16 @@ def told_name(workflow: Workflow, known: str | None) -> Told:
     """Answer with the name that is known; a provisional one is none to a caller who wanted
     another."""
     wanted = wanted_name(workflow)
-    if wanted is None:
+    if wanted is None or (known is not None and not known.startswith(UNNAMED)):
         return known, ()
+    if not workflow.proves_its_program:
+        return None, (f"{wanted} was not given to this program, whose run had no result.",)
     if known is None:
         return given_later(wanted)
-    if known.startswith(UNNAMED):
-        return None, (
-            f"{wanted} was not given to this program, which has no name: send it under a name "
-            "again, or save it under one (learn:save).",
-        )
-    return known, ()
+    return None, (
+        f"{wanted} was not given to this program, which has no name: send it under a name "
+        "again, or save it under one (learn:save).",
+    )
 
 
 def wanted_name(workflow: Workflow) -> str | None:

@@ -81,10 +81,7 @@ def _made(workflow: Workflow, run: RunFinished | WorkflowParked | None) -> dict[
         return {}
     tasks = tasks_of(run, workflow.grant)
     made: dict[str, object] = {"calls": counted(tasks), "tasks": tasks}
-    changed = workflow.analysis.notices if workflow.analysis else ()
-    lost = run.notices if isinstance(run, RunFinished) else ()
-    console = shown_console(run)
-    notices = (*changed, *lost, *console_notices(run.workflow_id, run))
+    console, notices = shown_console(run), notices_of(workflow, run)
     if console.lines:
         made["logs"] = console.lines
     if console.omitted:
@@ -92,6 +89,16 @@ def _made(workflow: Workflow, run: RunFinished | WorkflowParked | None) -> dict[
     if notices:
         made["notices"] = notices
     return made
+
+
+def notices_of(workflow: Workflow, run: RunFinished | WorkflowParked | None) -> tuple[str, ...]:
+    """Return what a caller should know of a workflow and its run; first, if its result is void,
+    that nothing is to be repeated."""
+    changed = workflow.analysis.notices if workflow.analysis else ()
+    if run is None:
+        return changed
+    lost, first = (run.notices, int(run.void)) if isinstance(run, RunFinished) else ((), 0)
+    return *lost[:first], *changed, *lost[first:], *console_notices(run.workflow_id, run)
 
 
 def approval_asked(workflow: Workflow, approval: Approval) -> ApprovalAsked:

@@ -18,7 +18,13 @@ from pml_gateway.domain.api.api import LayerAsked, Status
 from pml_gateway.domain.api.calls import TaskAnswer
 from pml_gateway.domain.api.console import shown_console
 from pml_gateway.domain.api.list_cursors import After, cut, encode_after
-from pml_gateway.domain.api.responses import approval_subject, status_of, tasks_of, whole_at
+from pml_gateway.domain.api.responses import (
+    approval_subject,
+    notices_of,
+    status_of,
+    tasks_of,
+    whole_at,
+)
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_calls import ShownCall, ShownToApprover
 from pml_gateway.domain.servers.quarantine import Held, changes
@@ -108,7 +114,7 @@ class AnalysisView(Contract):
 
 class WorkflowView(WorkflowSummary):
     """A workflow with all its details; `logs` are the last lines of its console, after
-    `logs_omitted` others."""
+    `logs_omitted` others. `notices` are those of its answer about the program and its run."""
 
     code: str
     args: JsonObject
@@ -121,6 +127,7 @@ class WorkflowView(WorkflowSummary):
     tasks: tuple[TaskAnswer, ...]
     logs: tuple[LogLine, ...]
     logs_omitted: int
+    notices: tuple[str, ...]
     executed_path: tuple[str, ...]
     decisions: tuple[BranchDecision, ...]
     duration_ms: float | None
@@ -261,6 +268,7 @@ def view_of(workflow: Workflow) -> WorkflowView:
             "tasks": tasks_of(known, workflow.grant) if known else (),
             "logs": console.lines if console else (),
             "logs_omitted": console.omitted if console else 0,
+            "notices": notices_of(workflow, known),
             "executed_path": run.executed_path if run else (),
             "decisions": run.decisions if run else (),
             "duration_ms": run.duration_ms if run else None,

@@ -72,10 +72,10 @@ def cacheable(
     workflow: Workflow, record: CapabilityRecord, find: Callable[[str], ToolDefinition | None]
 ) -> CachedResult | None:
     """Return the cache entry of a workflow, or None: it must have run as that capability without
-    approval, succeeded, and been able only to read, unless `force` is set. An approval is for one
-    run."""
+    approval, succeeded with a result, and been able only to read, unless `force` is set. An
+    approval is for one run."""
     analysis, ended_at = workflow.analysis, workflow.finished_at
-    if workflow.state != "succeeded" or analysis is None or ended_at is None:
+    if not workflow.proves_its_program or analysis is None or ended_at is None:
         return None
     asked = workflow.approval is not None or analysis.decision.verdict != "allow"
     if asked or analysis.capability.capability_id != record.capability_id:

@@ -89,6 +89,12 @@ class Workflow:
         return self.requested.workflow_id
 
     @property
+    def proves_its_program(self) -> bool:
+        """Whether it has succeeded with a result of its program's: then that may get a name, and
+        the result may be returned again."""
+        return self.state == "succeeded" and not (self.run is not None and self.run.void)
+
+    @property
     def parked(self) -> WorkflowParked | None:
         """The calls at which its run was or is parked."""
         return self.approval.parked if self.approval else None

@@ -23,7 +23,8 @@ def _outcome(workflow: Workflow | None) -> WorkflowOutcome:
     is_real = analysis is not None and not analysis.dry_run
     ran = analysis.capability.capability_id if analysis is not None and is_real else None
     match workflow.state:
-        case "succeeded" | "failed" as state:
+        case "succeeded" | "failed":
+            state = "succeeded" if workflow.proves_its_program else "failed"
             return WorkflowOutcome(state=state, capability_id=ran)
         case _:
             return WorkflowOutcome(state="under_way", capability_id=ran)

@@ -48,7 +48,10 @@ async def test_ac11_a_record_has_all_that_is_known_of_it(known: StoreDriver) -> 
     assert (record.created_by, record.owner, record.visibility) == (AUTHOR, AUTHOR, "project")
     assert (record.version, record.version_tag) == (2, "v1.1.0")
     assert [(each.version, each.usage.count) for each in whois.versions] == [(2, 1), (1, 3)]
-    assert (whois.usage.count, whois.usage.success_count) == (4, 4)
+    assert (whois.usage.counts, whois.usage.count, whois.usage.success_count) == ("version", 1, 1)
+    total = whois.record_usage
+    assert total is not None
+    assert (total.counts, total.count, total.success_count) == ("record", 4, 4)
 
 
 async def test_ac12_lookup_resolves_names_and_fqdns(known: StoreDriver) -> None:

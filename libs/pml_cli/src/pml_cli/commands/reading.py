@@ -19,7 +19,7 @@ from pml_cli.render.learning import learned_paths
 from pml_cli.render.sources import source_text
 from pml_cli.render.structure import structure_tree
 from pml_cli.render.trace import trace_tree
-from pml_cli.render.use import health_of, others_text, rate_text, use_text
+from pml_cli.render.use import LATEST, health_of, others_text, rate_text, use_text
 from pml_cli.render.values import short
 from pml_cli.render.versions import version_line
 from pml_common.contracts.capability import Learning, Usage
@@ -41,6 +41,7 @@ def capabilities(client: Client, out: Output, limit: int | None) -> None:
         facts = str(usage.count), rate_text(usage), others_text(usage), health
         table.add_row(escape(str(one["name"])), *facts, text)
     out.show(answer, table)
+    out.remarks([LATEST])
 
 
 def trace(client: Client, out: Output, workflow: str) -> None:

@@ -99,9 +99,10 @@ def answer_result(
 
 
 def listed_capabilities(page: RecordPage) -> JsonObject:
-    """Build the result of `pml_list_capabilities`. Agents call by name: no fully qualified ones."""
+    """Build the result of `pml_list_capabilities`. Agents call by name: no fully qualified ones.
+    `counts` says of what runs and success rates are."""
     listed: list[JsonValue] = [_capability(record) for record in page.records]
-    found: JsonObject = {"capabilities": listed, "total": page.total}
+    found: JsonObject = {"capabilities": listed, "total": page.total, "counts": "version"}
     if page.next_cursor is not None:
         found["next_cursor"] = page.next_cursor
     return result_of(found, structured=True)
@@ -117,7 +118,7 @@ def _capability(record: RecordSummary) -> JsonObject:
     return {
         **shown,
         "runs": usage.count,
-        "success_rate": round(usage.success_rate, 3),
+        "success_rate": round(usage.rate, 3),
         "caller_faults": usage.caller_faults,
         "environment_faults": usage.environment_faults,
     }

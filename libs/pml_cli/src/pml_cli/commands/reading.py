@@ -1,5 +1,6 @@
 """Commands that read state."""
 
+from collections.abc import Mapping
 from typing import cast
 
 from pydantic import TypeAdapter
@@ -12,7 +13,7 @@ from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_cli.render.caching import cached_how
 from pml_cli.render.calls import call_lines
-from pml_cli.render.console import console_lines
+from pml_cli.render.console import console_lines, line_of
 from pml_cli.render.drawn import definition_tree, invocation_tree, left_out
 from pml_cli.render.layers import layer_lines
 from pml_cli.render.learning import learned_paths
@@ -64,6 +65,25 @@ def trace(client: Client, out: Output, workflow: str) -> None:
     readable += console_lines(found)
     readable.append(trace_tree(parsed) if parsed else "[dim]no trace recorded yet[/]")
     out.show({"workflow": found, **traces}, Group(*readable))
+
+
+def console(
+    client: Client, out: Output, workflow: str, limit: int | None, offset: int | None
+) -> None:
+    """A page of the lines that a program wrote to its console, the oldest first."""
+    path = f"/api/workflows/{workflow_id(workflow)}/console"
+    page = client.get(path, limit=limit, offset=offset)
+    lines, first = cast(list[Mapping[str, str]], page["lines"]), cast(int, page["offset"])
+    total, lost = cast(int, page["total"]), cast(int, page["lost"])
+    out.show(page, *([line_of(each) for each in lines] or ["[dim]no lines[/]"]))
+    if lost:
+        out.remarks([f"{lost:,} earlier lines are kept in the journal alone"])
+    if len(lines) < total:
+        out.remarks(
+            [f"lines {first + 1:,} to {first + len(lines):,} of {total:,}"] if lines else []
+        )
+    if page.get("next_offset") is not None:
+        out.remarks([f"next page: the same command with --offset {page['next_offset']}"])
 
 
 def dag(client: Client, out: Output, workflow: str) -> None:

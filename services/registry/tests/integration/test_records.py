@@ -118,6 +118,15 @@ async def test_a_tag_is_on_one_version_and_moves(known: StoreDriver) -> None:
     assert not again.changed
 
 
+async def test_a_version_that_is_named_by_its_id_is_the_one_that_changes(
+    known: StoreDriver,
+) -> None:
+    first = (await known.resolve("fs:ensure@1")).capability_id
+    await known.change(str(first), Yank(reason="old"))
+    newest, oldest = (await known.whois("fs:ensure")).versions
+    assert (newest.yanked_reason, oldest.yanked_reason) == (None, "old")
+
+
 async def test_a_yanked_version_is_skipped_and_found_exactly(known: StoreDriver) -> None:
     await known.change("fs:ensure@2", Yank(reason="deletes too much"))
     assert (await known.lookup("fs:ensure")).version == 1

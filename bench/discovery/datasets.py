@@ -10,6 +10,7 @@ from typing import TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from pml_common.contracts.base import Contract
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_registry.domain.tool_catalog import is_tool_id
 
@@ -182,9 +183,7 @@ def _parse(path: Path, adapter: TypeAdapter[T]) -> T:
 
 
 def _explained(place: str, error: ValidationError) -> str:
-    first = error.errors()[0]
-    field = ".".join(map(str, first["loc"])) or "the line"
-    return f"{place}: {field}: {first['msg']}; correct it, or leave the line out"
+    return f"{place}: {faults_of(error)[0]}; correct it, or leave the line out"
 
 
 def _text(path: Path) -> str:

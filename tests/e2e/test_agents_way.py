@@ -41,6 +41,28 @@ async def test_a_pending_approval_says_what_to_call_and_how_a_person_decides(
         assert json.dumps(asked).count("Count one step") == 1
 
 
+async def test_a_pending_approval_of_a_changed_program_has_the_text_that_runs(
+    harness: StackHarness, mode: Mode
+) -> None:
+    n = 902 if mode == "auto" else 903
+    sent = f"Here it is:\n```ts\nasync () => await mcp.counting.step({{ n: {n} }})\n```"
+    runs = f"return await (async () => await mcp.counting.step({{ n: {n} }}))()"
+    async with agent(harness, mode) as client:
+        result = await client.call_tool("pml_execute", {"code": sent})
+    asked = answer_of(result)
+    shown = str(cast(Json, asked["approval"])["code"])
+    notices = cast(list[str], asked["notices"])
+    assert len(text_of(result)) <= 1200
+    assert shown == runs
+    assert [each.split(":")[0][:40] for each in notices] == [
+        "The Markdown fence round the program was",
+        "The program was a function that nobody c",
+    ]
+    path = f"/api/workflows/{asked['workflowId']}/approval"
+    whole = (await harness.http.get(path)).json()
+    assert (whole["code"], len(whole["notices"])) == (runs, 2)
+
+
 async def test_an_agent_gets_the_result_of_what_a_person_approved(
     harness: StackHarness, mode: Mode
 ) -> None:

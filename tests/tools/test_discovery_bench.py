@@ -70,7 +70,7 @@ FAULTS: list[tuple[list[JsonObject], list[JsonObject], str]] = [
     ([READ, READ], [ASK], "line 2: the id 'a' is given twice"),
     ([READ], [{"query": "x", "relevant": ["z"]}], "line 1: 'z' is no id of"),
     ([READ], [{"query": "x", "relevant": []}], "line 1: relevant"),
-    ([{"id": "a", "server": "fs"}], [ASK], "line 1: name: Field required"),
+    ([{"id": "a", "server": "fs"}], [ASK], "line 1: name: is missing"),
     ([READ], [], "no query has a relevant tool"),
 ]
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from pml_cli.command_line import Group, GroupAt, UsageError, run
-from pml_cli.errors import CommandError, asks_for_json, fail
+from pml_cli.errors import USAGE, CommandError, asks_for_json, fail, unreadable
 from pml_cli.offline import ANALYZE
 from pml_cli.options import (
     AS_JSON,
@@ -45,6 +45,11 @@ def main() -> None:
             name = error.usage.partition(" [")[0]
             sys.stderr.write(f"Usage: {error.usage}\nTry '{name} --help' for help.\n")
         fail(error, as_json=as_json)
+    except ValueError as error:
+        told = unreadable(error)
+        if told is None:
+            raise
+        fail(told, as_json=as_json)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except BrokenPipeError:  # nobody reads; nothing more is written, not even at exit
@@ -286,19 +291,35 @@ def cache(
     word("workflow"),
     option(
         "--as",
-        "Output; a DAG can be run again.",
+        "Output; a DAG can be run again; console: what the program wrote.",
         name="shown",
         default="tree",
-        **one_of("tree", "dag"),
+        **one_of("tree", "dag", "console"),
     ),
+    option("--limit", "Lines of the console; default 1000.", **number(int, 1, 5000)),
+    option("--offset", "Lines of the console to begin after.", **number(int, 0)),
     URL,
     AS_JSON,
 )
-def trace(workflow: str, shown: str, url: str | None, as_json: bool) -> None:
-    """Show a workflow's structure, path, calls and durations, or its calls as a DAG."""
+def trace(
+    workflow: str,
+    shown: str,
+    limit: int | None,
+    offset: int | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Show a workflow's structure, path, calls and durations; its calls as a DAG; or all that is
+    kept of its console, in pages."""
     from pml_cli.commands import reading
 
-    (reading.dag if shown == "dag" else reading.trace)(*session(url, as_json=as_json), workflow)
+    client, out = session(url, as_json=as_json)
+    if shown == "console":
+        reading.console(client, out, workflow, limit, offset)
+        return
+    if limit is not None or offset is not None:
+        raise CommandError("--limit and --offset are for --as console", USAGE)
+    (reading.dag if shown == "dag" else reading.trace)(client, out, workflow)
 
 
 PML.entries |= {

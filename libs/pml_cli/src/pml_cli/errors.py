@@ -24,6 +24,21 @@ class CommandError(Exception):
         self.kind = kind or _KINDS.get(exit_code, "failed")
 
 
+def unreadable(error: ValueError) -> CommandError | None:
+    """Return the error to print where an answer has not the form that the command reads; None for
+    any other."""
+    from pydantic import ValidationError
+
+    from pml_common.contracts.fault_words import faults_of
+
+    if not isinstance(error, ValidationError):
+        return None
+    return CommandError(
+        f"the answer has not the form that this command reads ({'; '.join(faults_of(error))}): use "
+        "the command of the gateway's version"
+    )
+
+
 def asks_for_json(words: Sequence[str]) -> bool:
     """Whether the arguments ask for JSON output, even if they are otherwise invalid."""
     return not {"--format json", *_ASKING}.isdisjoint([*words, *map(" ".join, pairwise(words))])

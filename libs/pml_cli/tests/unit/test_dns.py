@@ -74,7 +74,8 @@ def test_whois_shows_the_record_its_use_and_every_version(
         "files, io",
         "tool fs:read",
         "folder, name",
-        "12 runs: 11 succeeded, 1 failed by itself",
+        "12 runs of this version: 11 succeeded, 1 failed by itself",
+        "40 runs of all versions: 38 succeeded, 2 failed by itself",
         "2026-11-21",
     ):
         assert fact in out
@@ -115,6 +116,7 @@ def test_query_sends_every_filter_and_hints_at_the_next_page(
     header, row = printed.out.splitlines()
     assert row.index("2 (v1.1.0)") == header.index("version")
     assert "fs:ensure_file" in row
+    assert "runs and success are those of the latest version" in printed.err
     assert "1 of 17 records" in printed.err
     assert "next page: the same command with --cursor bmV4dA" in printed.err
 
@@ -130,7 +132,7 @@ def test_records_of_several_scopes_are_shown_by_their_qualified_names(
     printed = capsys.readouterr()
     assert "acme.webapp.fs.ensure_file.9f52" in printed.out
     assert "a.b.c" in printed.out
-    assert printed.err == ""
+    assert printed.err == "runs and success are those of the latest version\n"
 
 
 def test_nothing_found_is_no_failure(gateway: Gateway, monkeypatch: Patch, capsys: Capture) -> None:

@@ -56,6 +56,21 @@ def test_a_failure_is_json_on_stdout_where_json_is_asked_for(
     assert shown.err == f"pml: {error['error']['message']}\n"
 
 
+def test_an_answer_of_another_form_is_a_line_without_the_validators_text(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = {"name": "fs:read", "usage": {"count": "several"}}
+    gateway.answers["GET /api/capabilities"] = (200, {"capabilities": [one], "total": 1})
+    assert pml(monkeypatch, "capabilities", "--json") == 1
+    shown = capsys.readouterr()
+    message = json.loads(shown.out)["error"]["message"]
+    assert message == (
+        "the answer has not the form that this command reads (count: must be a whole number): use "
+        "the command of the gateway's version"
+    )
+    assert shown.err == f"pml: {message}\n"
+
+
 def test_with_json_help_and_success_are_what_they_are_without(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

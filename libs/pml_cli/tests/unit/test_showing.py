@@ -107,6 +107,48 @@ def test_every_call_is_shown_with_every_argument(
     assert asked.keys == [], "looking needs no key"
 
 
+CHANGED = {"notices": ["The fence [x] was taken off."], "code": "const a = [1];\nreturn a;"}
+
+
+@pytest.mark.parametrize("words", [("show", WORKFLOW), ("list",), ("approve", WORKFLOW)])
+def test_what_runs_is_shown_where_the_program_was_changed(
+    asked: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+) -> None:
+    approval = {**APPROVAL, **CHANGED, "expires_at": "later"}
+    asked.answers[f"GET {PATH}"] = (200, approval)
+    asked.answers["GET /api/approvals"] = (200, {"approvals": [approval], "total": 1})
+    assert pml(monkeypatch, "approvals", *words) == 0
+    shown = capsys.readouterr()
+    lines = (shown.err if words[0] == "approve" else shown.out).splitlines()
+    at = lines.index("  changed The fence [x] was taken off.")
+    assert lines[at + 1 : at + 4] == ["  what runs", "    const a = [1];", "    return a;"]
+
+
+def test_a_program_that_runs_as_it_was_sent_is_shown_in_full_alone(
+    asked: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.answers[f"GET {PATH}"] = (200, {**APPROVAL, **CHANGED, "notices": []})
+    assert pml(monkeypatch, "approvals", "show", WORKFLOW) == 0
+    assert "return a;" not in capsys.readouterr().out
+    assert pml(monkeypatch, "approvals", "show", WORKFLOW, "--full") == 0
+    assert "  what runs\n    const a = [1];\n    return a;\n" in capsys.readouterr().out
+
+
+def test_an_answer_that_waits_shows_what_runs_and_each_notice_once(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waits = {"id": "a-1", "reasons": [], "code": CHANGED["code"], "expires_at": "later"}
+    answer = {"status": "approval_required", "workflow_id": WORKFLOW, "approval": waits}
+    gateway.answers["POST /api/execute"] = (200, {**answer, "notices": CHANGED["notices"]})
+    assert pml(monkeypatch, "execute", "--capability", "x:y") == 3
+    shown = capsys.readouterr()
+    assert "  what runs\n    const a = [1];\n    return a;\n" in shown.out
+    assert (shown.out + shown.err).count("The fence [x] was taken off.") == 1
+
+
 def test_values_are_requested_whole_or_cut(
     asked: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

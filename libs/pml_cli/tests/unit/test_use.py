@@ -20,12 +20,19 @@ USED = Usage(
 
 def test_runs_are_told_by_whose_fault_they_failed() -> None:
     assert use_text(USED) == (
-        "20 runs: 3 succeeded, 14 failed by itself, 2 by its caller, 1 by its environment; "
-        "9.0 ms on average"
+        "20 runs of this version: 3 succeeded, 14 failed by itself, 2 by its caller, "
+        "1 by its environment; 9.0 ms on average"
     )
-    assert use_text(Usage()) == "no runs"
+    assert use_text(Usage()) == "no runs of this version"
     assert others_text(USED) == "2 caller, 1 environment"
     assert others_text(Usage(count=1)) == ""
+
+
+def test_a_use_says_whether_it_is_of_a_version_or_of_all() -> None:
+    one = Usage(count=1, success_count=1, mean_duration_ms=2)
+    assert use_text(one) == "1 run of this version: 1 succeeded; 2.0 ms on average"
+    assert use_text(one.model_copy(update={"counts": "record"})).startswith("1 run of all versions")
+    assert use_text(Usage(counts="record")) == "no runs of all versions"
 
 
 def test_a_rate_is_told_with_its_interval() -> None:
@@ -52,7 +59,9 @@ def test_capabilities_are_listed_with_rate_faults_and_health(
     }
     gateway.answers["GET /api/capabilities"] = (200, {"capabilities": [one], "total": 1})
     assert pml(monkeypatch, "capabilities") == 0
-    out = " ".join(capsys.readouterr().out.split())
+    printed = capsys.readouterr()
+    assert printed.err == "runs and success are those of the latest version\n"
+    out = " ".join(printed.out.split())
     assert "name runs success not judged health description" in out
     for shown in ("17% (6-40)", "2 caller", "1 environment", "failing", "use fs:read@2"):
         assert set(shown.split()) <= set(out.replace(",", " ").split())

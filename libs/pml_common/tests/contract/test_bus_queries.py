@@ -81,6 +81,20 @@ async def test_a_bug_in_a_handler_is_an_internal_error_to_the_client(querying: B
     assert failed.value.code == "internal"
 
 
+async def test_a_value_that_an_owner_cannot_read_is_told_without_the_validators_text(
+    querying: BusHarness,
+) -> None:
+    bus, query_client = await querying.connect("registry"), await querying.connect("gateway")
+
+    async def misread(question: ListTools) -> ToolCatalog:
+        return ToolCatalog.model_validate({"tools": 1})
+
+    await bus.serve(catalog.LIST_TOOLS, misread)
+    with pytest.raises(QueryFailed) as failed:
+        await query_client.request(catalog.LIST_TOOLS, QUESTION)
+    assert failed.value.message == "ValidationError: tools: must be a list"
+
+
 async def test_an_owner_without_replicas_is_unavailable_at_once(querying: BusHarness) -> None:
     query_client = await querying.connect("gateway")
     async with asyncio.timeout(PATIENCE_S):

@@ -18,7 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
-from pml_common.contracts.fault_words import faults_of, field_of, words_of
+from pml_common.contracts.fault_words import faults_of, field_of, text_of, words_of
 
 
 class Inner(BaseModel):
@@ -99,6 +99,13 @@ def test_a_fault_is_said_once_with_its_field_alone() -> None:
         TypeAdapter(list[int] | list[float]).validate_python("x")
     assert faults_of(raised.value) == ("must be a list",)
     assert field_of(("body", 0, "function-after[_odd(), int]")) == "body.0"
+
+
+def test_the_text_of_an_error_is_never_the_validators() -> None:
+    with pytest.raises(ValidationError) as raised:
+        Inner.model_validate({"kind": 1})
+    assert text_of(raised.value) == "kind: must be 'inner'; n: is missing"
+    assert text_of(OSError("no disk")) == "no disk"
 
 
 def test_a_fault_without_its_context_is_said_all_the_same() -> None:

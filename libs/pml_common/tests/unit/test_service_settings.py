@@ -6,6 +6,7 @@ import pytest
 
 from pml_common.secret_files import secret_variables
 from pml_common.service import ServiceSettings, StorageSettings
+from pml_common.settings_at_start import read_settings
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,38 @@ def test_a_folder_of_secrets_that_is_missing_is_refused(
     monkeypatch.setenv("PML_SECRETS_DIR", str(tmp_path / "none"))
     with pytest.raises(ValueError, match="is no folder: mount the secrets there"):
         ServiceSettings()
+
+
+def _as_it_is(*_: object) -> None:
+    """Leave logging as the test has it."""
+
+
+def test_settings_that_cannot_be_used_end_the_start_with_a_line_that_names_each(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("pml_common.settings_at_start.set_up_logging", _as_it_is)
+    monkeypatch.setenv("PML_STREAM_REPLICAS", "many")
+    monkeypatch.setenv("PML_METRICS", "perhaps")
+    with pytest.raises(SystemExit) as ended:
+        read_settings("learner", ServiceSettings)
+    assert ended.value.code == 1
+    assert caplog.messages == [
+        "cannot start: PML_STREAM_REPLICAS: must be a whole number; PML_METRICS: must be 'on' or "
+        "'off'"
+    ]
+    monkeypatch.delenv("PML_STREAM_REPLICAS")
+    monkeypatch.setenv("PML_METRICS", "off")
+    assert read_settings("learner", ServiceSettings).metrics == "off"
+
+
+def test_a_folder_of_secrets_that_is_missing_ends_the_start_with_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("pml_common.settings_at_start.set_up_logging", _as_it_is)
+    monkeypatch.setenv("PML_SECRETS_DIR", str(tmp_path / "none"))
+    with pytest.raises(SystemExit):
+        read_settings("learner", ServiceSettings)
+    assert "is no folder: mount the secrets there" in caplog.text
 
 
 def test_without_a_folder_there_are_no_secrets_in_files(monkeypatch: pytest.MonkeyPatch) -> None:

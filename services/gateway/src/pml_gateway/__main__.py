@@ -8,9 +8,10 @@ def main() -> None:
     """Run what the arguments ask for; each way imports only what it needs."""
     if sys.argv[1:] == ["migrate"]:
         from pml_common.service import run_migrations
+        from pml_common.settings_at_start import read_settings
         from pml_gateway.settings import GatewaySettings
 
-        run_migrations("gateway", GatewaySettings())
+        run_migrations("gateway", read_settings("gateway", GatewaySettings))
         return
     if len(sys.argv) > 1:
         from pml_gateway.entrypoints.commands.program import run_command
@@ -18,10 +19,11 @@ def main() -> None:
         raise SystemExit(run_command(sys.argv[1:], dict(os.environ)))
 
     from pml_common.service import run_service
+    from pml_common.settings_at_start import read_settings
     from pml_gateway.app import serve
     from pml_gateway.settings import GatewaySettings
 
-    run_service("gateway", GatewaySettings(), serve)
+    run_service("gateway", read_settings("gateway", GatewaySettings), serve)
 
 
 if __name__ == "__main__":

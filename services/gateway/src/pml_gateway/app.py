@@ -45,6 +45,7 @@ from pml_gateway.application.pass_through import PassThrough
 from pml_gateway.application.policy_changes import PolicyChanges
 from pml_gateway.application.quarantine import Acceptance, Quarantine
 from pml_gateway.application.speculation_learning import SpeculationLearning
+from pml_gateway.domain.api.capability_tools import changes_tools
 from pml_gateway.domain.api.speculation_threshold import KEPT
 from pml_gateway.domain.servers.offers import Offers
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
@@ -67,10 +68,6 @@ from pml_gateway.entrypoints.timers.on_due import on_due
 from pml_gateway.parts import Parts, assemble
 from pml_gateway.ports import Caller, LogMessage, OfferingServers
 from pml_gateway.settings import GatewaySettings
-
-_UNSEEN_CHANGES = ("learned", "created", "aliased", "tagged", "labelled")
-"""Changes of capabilities that leave the listed tools as they are, unless health or description
-changed."""
 
 _DELETE_EVERY_S = 3600.0
 _DELETE_FIRST_S = 60.0
@@ -381,8 +378,7 @@ def _change_publisher(endpoint: McpEndpoint) -> OnTools:
 
 def _capability_publisher(endpoint: McpEndpoint) -> Callable[[CapabilityChanged], Awaitable[None]]:
     async def publish_change(change: CapabilityChanged) -> None:
-        is_told = change.health is not None or change.described
-        if change.change not in _UNSEEN_CHANGES or is_told:
+        if changes_tools(change):
             await endpoint.tools_changed()
 
     return publish_change

@@ -49,6 +49,6 @@ async def test_what_cannot_be_read_is_set_aside_with_the_reason_and_its_neighbou
     async with connection(pool) as session:
         left = {row["message"]: row["set_aside_because"] for row in await session.fetch(LEFT)}
     assert left["of-a-newer-version"] == "there is no message type of-a-newer-version"
-    assert left["run-workflow"].startswith("it is no run-workflow: scope: ")
+    assert left["run-workflow"] == "it is no run-workflow: scope: must be an object"
     assert [reason in caplog.text for reason in left.values()] == [True, True]
     assert "secret" not in caplog.text

@@ -32,6 +32,16 @@ async def test_list_response_and_approval_show_the_same_calls(world: Worlds) -> 
         assert listed["whole_at"] == f"/api/workflows/{asked['workflow_id']}/approval"
 
 
+async def test_a_changed_program_is_shown_as_it_will_run(world: Worlds) -> None:
+    async with world() as w:
+        asked = await w.execute("```\nask\n```")
+        approval = await _approval(w, asked["workflow_id"])
+        (listed,) = (await w.http.get("/api/approvals")).json()["approvals"]
+        assert approval["code"] == listed["code"] == asked["approval"]["code"] == "ask"
+        assert approval["notices"] == listed["notices"] == asked["notices"]
+        assert (await w.workflow(asked["workflow_id"]))["code"] == "```\nask\n```"
+
+
 @pytest.mark.parametrize("whole", [True, False])
 async def test_a_decision_is_stored_with_the_digest_shown_its_maker_and_time(
     whole: bool, world: Worlds

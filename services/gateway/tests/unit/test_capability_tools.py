@@ -1,16 +1,43 @@
 """Named capabilities as MCP tools."""
 
+from uuid import uuid4
+
 import pytest
 
 from pml_common.contracts.decision import Policy, PolicyRule
 from pml_common.contracts.display_names import capability_of_tool
-from pml_gateway.domain.api.capability_tools import callable_ones, capability_listing
+from pml_common.contracts.registry import CapabilityChanged
+from pml_gateway.domain.api.capability_tools import (
+    callable_ones,
+    capability_listing,
+    changes_tools,
+)
 from services.gateway.tests.integration.mcp.served_endpoint import SORT, TIDY
 
 
 def test_what_the_policy_denies_is_not_offered() -> None:
     policy = Policy(rules=(PolicyRule(pattern="cap:fs:*", verdict="deny"),))
     assert list(callable_ones([TIDY, SORT], policy)) == [SORT]
+
+
+@pytest.mark.parametrize(
+    ("what", "is_seen"),
+    [
+        ({"change": "listed"}, True),
+        ({"change": "renamed"}, True),
+        ({"change": "versioned"}, True),
+        ({"change": "labelled"}, False),
+        ({"change": "labelled", "described": True}, True),
+        ({"change": "tagged"}, False),
+        ({"change": "learned"}, False),
+        ({"change": "learned", "health": "failing"}, True),
+    ],
+)
+def test_clients_are_told_of_changes_that_show_in_the_tools(
+    what: dict[str, object], is_seen: bool
+) -> None:
+    whole = {"scope": TIDY.scope, "event_id": uuid4(), "capability_id": uuid4(), "name": "fs:tidy"}
+    assert changes_tools(CapabilityChanged.model_validate({**whole, **what})) == is_seen
 
 
 def test_a_listing_takes_an_object_and_always_says_something() -> None:

@@ -50,6 +50,13 @@ async def test_a_large_answer_that_comes_first_is_plain_json() -> None:
     assert body["more_body"] is False
 
 
+async def test_plain_json_is_the_answer_as_it_was_written() -> None:
+    whole = '{"jsonrpc": "2.0",  "id": 7, "result": {"n": 1.0, "text": "\\u00e9"}}'
+    data = whole.replace("u00e9", f"u00e9{LARGE}")
+    _, body = await passed(START, event(data), END)
+    assert body["body"] == data.encode()
+
+
 @pytest.mark.parametrize(
     ("result", "way"),
     [

@@ -191,6 +191,7 @@ async def test_ac05_capabilities_are_listed_of_a_namespace_in_order_without_qual
             }
         ],
         "total": 7,
+        "counts": "version",
         "next_cursor": "more",
     }
     page = page.model_copy(update={"next_cursor": None})

@@ -72,10 +72,13 @@ async def test_the_last_good_version_is_offered_until_it_is_well_again(known: St
     assert (found.health, found.last_good, found.notices) == ("failing", "fs:ensure@1", (TOLD,))
     whois = await known.whois("fs:ensure")
     assert [each.health for each in whois.versions] == ["failing", "healthy"]
-    assert (whois.usage.count, whois.usage.caller_faults) == (40, 2)
+    assert whois.usage == usage
+    total = whois.record_usage
+    assert total is not None
+    assert (total.count, total.caller_faults, total.judged) == (40, 2, 37)
     (listed,) = (await known.query(namespace="fs")).records
     assert (listed.health, listed.last_good) == ("failing", "fs:ensure@1")
-    assert (listed.usage.judged, listed.usage.environment_faults) == (37, 1)
+    assert listed.usage == usage
     await known.learned(learning_update(40, code_hash=SIMILAR_HASH, value=GOOD))
     record = await known.resolve("fs:ensure")
     assert (record.health, record.last_good, record.notices) == ("healthy", None, ())

@@ -1,17 +1,19 @@
 """Descriptions of versions: who gives them, which are inherited, how an owner changes one."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from typing_extensions import override
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.contracts.dns import Fork
+from pml_common.contracts.dns import Fork, Rename
 from pml_common.contracts.registry import CapabilityChanged, Discover
 from pml_registry.application.described import found_by
 from pml_registry.domain.visibility import Viewer
 from pml_registry.entrypoints.bus.on_discover import on_discover
-from pml_registry.ports.vectors import Embedder
+from pml_registry.ports.vectors import Embedded, Embedder
 from services.registry.tests.support.builders import (
     AUTHOR,
     OTHER_HASH,
@@ -196,3 +198,88 @@ async def test_a_description_that_was_not_published_is_published_later(
     (said,) = registry.published
     assert isinstance(said, CapabilityChanged)
     assert said.described
+
+
+class Meanwhile(Embedder):
+    """An embedder during whose next answers something else happens, each once."""
+
+    def __init__(self, inner: Embedder, *others: Callable[[], Awaitable[object]]) -> None:
+        self._inner = inner
+        self._others = list(others)
+
+    @override
+    async def model(self) -> str:
+        return await self._inner.model()
+
+    @override
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        if self._others:
+            await self._others.pop(0)()
+        return await self._inner.embed(texts)
+
+
+async def found_in(stores: Stores, name: str) -> str:
+    """The document that the latest version under a name is found by."""
+    async with stores.pools.across() as session:
+        return await session.fetchval(
+            "SELECT document FROM workflow_pattern "
+            "JOIN capability USING (org, project, pattern_id) WHERE capability.name = $1",
+            name,
+        )
+
+
+async def test_a_rename_while_a_description_is_embedded_is_not_lost(
+    registry: StoreDriver, stores: Stores, embedder: Embedder
+) -> None:
+    await registry.named("text:count", analysed(intent="zzz nonsense"))
+    meanwhile = Meanwhile(embedder, lambda: registry.change("text:count", Rename(name="text:sum")))
+    await StoreDriver(stores, meanwhile).described("text:count", COUNTS)
+    assert await described(registry, "text:sum") == COUNTS
+    document = await found_in(stores, "text:sum")
+    assert ("sum" in document, COUNTS in document) == (True, True)
+
+
+async def test_a_description_while_a_new_name_is_embedded_is_not_lost(
+    registry: StoreDriver, stores: Stores, embedder: Embedder
+) -> None:
+    await registry.named("text:count", analysed(intent="zzz nonsense"))
+    meanwhile = Meanwhile(embedder, lambda: registry.described("text:count", COUNTS))
+    await StoreDriver(stores, meanwhile).change("text:count", Rename(name="text:sum"))
+    assert await described(registry, "text:sum") == COUNTS
+    document = await found_in(stores, "text:sum")
+    assert ("sum" in document, COUNTS in document) == (True, True)
+
+
+async def test_what_others_change_all_the_time_is_refused_at_last(
+    registry: StoreDriver, stores: Stores, embedder: Embedder
+) -> None:
+    await registry.named("text:count", analysed(intent=COUNTS))
+
+    def renamed(number: int) -> Callable[[], Awaitable[object]]:
+        return lambda: registry.change("text:count", Rename(name=f"text:count_{number}"))
+
+    meanwhile = Meanwhile(embedder, *map(renamed, range(9)))
+    with pytest.raises(QueryFailed, match="changed too often by others: try again"):
+        await StoreDriver(stores, meanwhile).described("text:count", GREETS)
+    assert await described(registry, "text:count") == COUNTS
+
+
+async def test_a_version_that_is_named_by_its_id_is_described(registry: StoreDriver) -> None:
+    await registry.named("text:count", analysed(intent=COUNTS))
+    first = (await registry.resolve("text:count")).capability_id
+    better = analysed(SIMILAR_HASH)
+    await registry.reserve("text:count", better, update=True)
+    await registry.settle(better)
+    await registry.described(str(first), GREETS)
+    assert await described(registry, "text:count@1") == GREETS
+    assert await described(registry, "text:count") == COUNTS
+
+
+async def test_learning_again_leaves_descriptions_as_they_are(registry: StoreDriver) -> None:
+    await registry.analysed(analysed())
+    await registry.learned(learning_update(1, intent=COUNTS))
+    await registry.learned(learning_update(5))  # of a rebuild: it has no intent
+    assert await described(registry, UNNAMED) == COUNTS
+    await registry.named("text:greet", analysed(OTHER_HASH))
+    await registry.learned(learning_update(2, code_hash=OTHER_HASH))
+    assert await described(registry, "text:greet") == ""

@@ -48,7 +48,10 @@ async def test_ac11_a_record_has_all_that_is_known_of_it(known: StoreDriver) -> 
     assert (record.created_by, record.owner, record.visibility) == (AUTHOR, AUTHOR, "project")
     assert (record.version, record.version_tag) == (2, "v1.1.0")
     assert [(each.version, each.usage.count) for each in whois.versions] == [(2, 1), (1, 3)]
-    assert (whois.usage.count, whois.usage.success_count) == (4, 4)
+    assert (whois.usage.counts, whois.usage.count, whois.usage.success_count) == ("version", 1, 1)
+    total = whois.record_usage
+    assert total is not None
+    assert (total.counts, total.count, total.success_count) == ("record", 4, 4)
 
 
 async def test_ac12_lookup_resolves_names_and_fqdns(known: StoreDriver) -> None:
@@ -113,6 +116,15 @@ async def test_a_tag_is_on_one_version_and_moves(known: StoreDriver) -> None:
     ]
     again = await known.change("fs:ensure@1", TagVersion(version_tag="v1.1.0"))
     assert not again.changed
+
+
+async def test_a_version_that_is_named_by_its_id_is_the_one_that_changes(
+    known: StoreDriver,
+) -> None:
+    first = (await known.resolve("fs:ensure@1")).capability_id
+    await known.change(str(first), Yank(reason="old"))
+    newest, oldest = (await known.whois("fs:ensure")).versions
+    assert (newest.yanked_reason, oldest.yanked_reason) == (None, "old")
 
 
 async def test_a_yanked_version_is_skipped_and_found_exactly(known: StoreDriver) -> None:

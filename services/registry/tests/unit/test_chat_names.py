@@ -77,17 +77,21 @@ BAD = {
     "no choice": (b'{"choices": []}', "200 OK"),
     "no object": (completion("fs:read"), "200 OK"),
     "a broken object": (completion("{p1: fs}"), "200 OK"),
+    "half a character": (completion(r'{"p1\ud800": "fs:x"}'), "200 OK"),
     "too much": (completion("x" * 70_000), "200 OK"),
 }
 
 
 @pytest.mark.parametrize(("body", "status"), BAD.values(), ids=BAD)
-async def test_without_a_proper_answer_there_is_no_name(body: bytes, status: str) -> None:
+async def test_without_a_proper_answer_there_is_no_name(
+    body: bytes, status: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def answer() -> tuple[str, bytes]:
         return status, body
 
     async with endpoint(answer) as (url, _):
         assert await propose(url, capabilities(1)) == {}
+    assert "pydantic" not in caplog.text
 
 
 async def test_nobody_waits_for_a_model_that_does_not_answer() -> None:

@@ -87,7 +87,12 @@ def test_use_is_added_up_over_behaviours() -> None:
     two = Usage(count=3, success_count=1, environment_faults=1, mean_duration_ms=20)
     total = total_usage([one, two])
     assert total == Usage(
-        count=7, success_count=3, caller_faults=2, environment_faults=1, mean_duration_ms=15
+        counts="record",
+        count=7,
+        success_count=3,
+        caller_faults=2,
+        environment_faults=1,
+        mean_duration_ms=15,
     )
     assert (total.judged, total.success_rate) == (4, 0.75)
     assert total_usage([]).mean_duration_ms == 0

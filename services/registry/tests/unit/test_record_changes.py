@@ -31,6 +31,7 @@ from pml_registry.domain.history import history_entry, unified_diff
 from pml_registry.domain.record_changes import (
     Describe,
     Effect,
+    FoundAs,
     OwnChange,
     RecordState,
     Refused,
@@ -63,6 +64,16 @@ def state(*yanked: str | None, tags: tuple[str, ...] = ()) -> RecordState:
         behaviours=tuple(uuid4() for _ in versions),
         latest=latest_of(versions),
     )
+
+
+def test_an_effect_says_what_the_version_concerned_is_found_by() -> None:
+    before = state(None, None)
+    effect = change(before, Describe(" counts "), Number(1), BY, None)
+    assert isinstance(effect, Effect)
+    assert effect.found_as == FoundAs(before.behaviours[0], "fs:read", "counts")
+    renamed = change(before, Rename(name="fs:show"), Latest(), BY, None)
+    assert isinstance(renamed, Effect)
+    assert renamed.found_as == FoundAs(before.behaviours[1], "fs:show", "")
 
 
 def effect_of(before: RecordState, wanted: OwnChange, number: int | None = None) -> Effect:

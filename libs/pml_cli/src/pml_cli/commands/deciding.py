@@ -9,6 +9,7 @@ from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_cli.render.calls import call_lines
 from pml_cli.render.layers import layer_lines
+from pml_cli.render.program import program_lines
 from pml_cli.render.values import short
 
 CONFIRMATIONS = {
@@ -40,7 +41,7 @@ def show(client: Client, out: Output, workflow: str, *, full: bool) -> None:
     state = "pending" if outcome is None else f"{outcome} by {_decider(approval)}"
     lines = [
         f"[bold]{approval['workflow_id']}[/]  [dim]{escape(state)}[/]",
-        *_approval_lines(approval),
+        *_approval_lines(approval, full=full),
     ]
     lines.append(f"  [dim]shown[/] {approval['shown_digest']}")
     out.show(approval, *lines)
@@ -85,13 +86,14 @@ def _approval(client: Client, workflow: str, *, full: bool) -> Json:
     return client.get(path, whole="true" if full else "false")
 
 
-def _approval_lines(one: Json) -> list[str]:
+def _approval_lines(one: Json, *, full: bool = False) -> list[str]:
     lines: list[str] = []
     if one.get("begun"):
         lines.append(f"  the run is parked: --approval {escape(str(one['approval_id']))}")
     if one.get("intent"):
         lines.append(f"  {escape(str(one['intent']))}")
     lines += [f"  {escape(reason)}" for reason in cast(Sequence[str], one.get("reasons") or ())]
+    lines += program_lines(one, full=full)
     lines += layer_lines(one)
     lines += call_lines(one)
     given = cast(Json, one.get("args") or {})
@@ -149,6 +151,6 @@ def _shown(client: Client, out: Output, workflow: str, decided: Decided) -> Json
     approval = _approval(client, workflow, full=decided.full)
     if approval.get("outcome") is not None:
         return None
-    for line in _approval_lines(approval):
+    for line in _approval_lines(approval, full=decided.full):
         out.remark(line)
     return {"digest": approval["shown_digest"], "whole": approval["whole"]}

@@ -13,6 +13,7 @@ from pml_cli.render.dns import (
     resolved_table,
     versions_table,
 )
+from pml_cli.render.use import LATEST
 from pml_common.contracts.dns import ChangedRecord, History, RecordPage, ResolvedName, Whois
 
 
@@ -39,6 +40,7 @@ def query(client: Client, out: Output, filters: Mapping[str, object]) -> None:
     page = RecordPage.model_validate(answer)
     shown = records_table(page) if page.records else "[dim]no records[/]"
     out.show(answer, shown)
+    out.remarks([LATEST] if page.records else [])
     if len(page.records) < page.total:
         out.remarks([f"{len(page.records)} of {page.total} records"])
     _hint(out, page.next_cursor)

@@ -11,6 +11,7 @@ from pml_cli.output import Output
 from pml_cli.render.calls import call_lines
 from pml_cli.render.console import console_lines
 from pml_cli.render.layers import layer_lines
+from pml_cli.render.program import program_lines
 from pml_cli.render.values import short
 
 EXIT_CODES = {
@@ -122,6 +123,7 @@ def _approval(answer: Json) -> list[str]:
     state = "the run is parked" if begun else "nothing has run yet"
     lines = [f"[yellow]approval required[/]: {state}"]
     lines += [f"  {escape(str(reason))}" for reason in cast(list[str], asked.get("reasons") or [])]
+    lines += program_lines({"code": asked.get("code")}, full=True)
     lines += layer_lines(asked)
     lines += call_lines(asked)
     if asked.get("more_calls"):

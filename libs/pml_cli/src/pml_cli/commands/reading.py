@@ -1,5 +1,6 @@
 """Commands that read state."""
 
+from collections.abc import Mapping
 from typing import cast
 
 from pydantic import TypeAdapter
@@ -12,14 +13,14 @@ from pml_cli.markup import escape
 from pml_cli.output import Output
 from pml_cli.render.caching import cached_how
 from pml_cli.render.calls import call_lines
-from pml_cli.render.console import console_lines
+from pml_cli.render.console import console_lines, line_of
 from pml_cli.render.drawn import definition_tree, invocation_tree, left_out
 from pml_cli.render.layers import layer_lines
 from pml_cli.render.learning import learned_paths
 from pml_cli.render.sources import source_text
 from pml_cli.render.structure import structure_tree
 from pml_cli.render.trace import trace_tree
-from pml_cli.render.use import health_of, others_text, rate_text, use_text
+from pml_cli.render.use import LATEST, health_of, others_text, rate_text, use_text
 from pml_cli.render.values import short
 from pml_cli.render.versions import version_line
 from pml_common.contracts.capability import Learning, Usage
@@ -41,6 +42,7 @@ def capabilities(client: Client, out: Output, limit: int | None) -> None:
         facts = str(usage.count), rate_text(usage), others_text(usage), health
         table.add_row(escape(str(one["name"])), *facts, text)
     out.show(answer, table)
+    out.remarks([LATEST])
 
 
 def trace(client: Client, out: Output, workflow: str) -> None:
@@ -64,6 +66,25 @@ def trace(client: Client, out: Output, workflow: str) -> None:
     readable.append(trace_tree(parsed) if parsed else "[dim]no trace recorded yet[/]")
     out.show({"workflow": found, **traces}, Group(*readable))
     out.remarks(cast(list[str], found.get("notices") or []))
+
+
+def console(
+    client: Client, out: Output, workflow: str, limit: int | None, offset: int | None
+) -> None:
+    """A page of the lines that a program wrote to its console, the oldest first."""
+    path = f"/api/workflows/{workflow_id(workflow)}/console"
+    page = client.get(path, limit=limit, offset=offset)
+    lines, first = cast(list[Mapping[str, str]], page["lines"]), cast(int, page["offset"])
+    total, lost = cast(int, page["total"]), cast(int, page["lost"])
+    out.show(page, *([line_of(each) for each in lines] or ["[dim]no lines[/]"]))
+    if lost:
+        out.remarks([f"{lost:,} earlier lines are kept in the journal alone"])
+    if len(lines) < total:
+        out.remarks(
+            [f"lines {first + 1:,} to {first + len(lines):,} of {total:,}"] if lines else []
+        )
+    if page.get("next_offset") is not None:
+        out.remarks([f"next page: the same command with --offset {page['next_offset']}"])
 
 
 def dag(client: Client, out: Output, workflow: str) -> None:

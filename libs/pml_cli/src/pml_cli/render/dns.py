@@ -76,7 +76,8 @@ def record_lines(found: Whois) -> list[str | Table]:
         ("source", source_text(record.source)),
         ("cache", cached_how(record.cache.model_dump())),
         ("use", use_text(found.usage)),
-        ("success", rate_text(record.usage) if record.usage.judged else ""),
+        ("success", rate_text(found.usage) if found.usage.judged else ""),
+        ("use in all", use_text(found.record_usage) if found.record_usage else ""),
         ("health", health_text(record.health, record.last_good)),
         ("yanked", record.yanked_reason or ""),
         ("record", str(record.record_id)),
@@ -145,7 +146,7 @@ def records_table(page: RecordPage) -> Table:
             record.visibility,
             record.owner,
             str(record.usage.count),
-            f"{record.usage.success_rate:.0%}" if record.usage.judged else "-",
+            rate_text(record.usage),
             _time(record.updated_at),
         )
         health = health_text(record.health, record.last_good)

@@ -17,10 +17,17 @@ HEALTH_STYLES: Final[dict["Health", str]] = {
 }
 
 
+COUNTED: Final[dict[str, str]] = {"version": "of this version", "record": "of all versions"}
+"""The subject of a use, in words."""
+LATEST: Final = "runs and success are those of the latest version"
+"""The subject of the columns in a list of capabilities."""
+
+
 def use_text(usage: "Usage") -> str:
-    """Runs by how they ended, and their mean duration."""
+    """Runs by how they ended, of what, and their mean duration."""
+    counted = COUNTED[usage.counts]
     if not usage.count:
-        return "no runs"
+        return f"no runs {counted}"
     failed = usage.judged - usage.success_count
     ends = (
         f"{usage.success_count} succeeded",
@@ -29,15 +36,16 @@ def use_text(usage: "Usage") -> str:
         f"{usage.environment_faults} by its environment" if usage.environment_faults else "",
     )
     how = ", ".join(end for end in ends if end)
-    return f"{usage.count} runs: {how}; {milliseconds(usage.mean_duration_ms)} on average"
+    runs = f"{usage.count} run{'' if usage.count == 1 else 's'} {counted}"
+    return f"{runs}: {how}; {milliseconds(usage.mean_duration_ms)} on average"
 
 
 def rate_text(usage: "Usage") -> str:
     """The learned success rate with its interval; without one the share of judged runs that
     succeeded."""
-    if usage.value is None:
-        return f"{usage.success_rate:.0%}" if usage.judged else "-"
-    return interval_text(usage.value, usage.low, usage.high)
+    if usage.value is None and not usage.judged:
+        return "-"
+    return interval_text(usage.rate, usage.low, usage.high)
 
 
 def interval_text(value: float, low: float | None, high: float | None) -> str:

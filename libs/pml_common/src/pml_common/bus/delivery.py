@@ -22,6 +22,7 @@ from pml_common.bus.identity import Identity
 from pml_common.bus.port import Handler, StoredMessage
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import Consumer, DeliveryOptions, MessageType, QueryType
+from pml_common.contracts.fault_words import text_of
 from pml_common.telemetry import vocabulary
 
 log = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ def dispose(error: Exception, consumer: DeliveryOptions, deliveries: int) -> Dis
     if isinstance(error, Unreadable):
         limit = min(limit, _UNREADABLE_TRIES)
     if deliveries >= limit:
-        reason = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {text_of(error)}"
         return DeadLetter(f"{reason} (delivery {deliveries} of {limit})")
     delays = consumer.retry_delays_s
     return Retry(delays[min(deliveries, len(delays)) - 1])
@@ -177,7 +178,8 @@ class Receiver:
             except Exception as error:
                 tracing.mark_failed(span, error)
                 log.exception("%s failed", query_type.name)
-                raise QueryFailed("internal", f"{type(error).__name__}: {error}") from error
+                why = f"{type(error).__name__}: {text_of(error)}"
+                raise QueryFailed("internal", why) from error
         codec.sign_reply(query_type, envelope, data, headers, self.identity)
         return await codec.check_in(data, headers, self.payloads, inline_limit)
 

@@ -13,6 +13,7 @@ from pml_common.bus.codec import CAUSATION, CORRELATION, MSG_ID
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.fault_words import text_of
 from pml_common.telemetry import vocabulary
 from pml_common.telemetry.spans import in_a_trace, spanning
 
@@ -128,4 +129,4 @@ def _span(
 def mark_failed(span: Span, error: BaseException) -> None:
     """Mark a span as failed by an error that is handled inside it."""
     span.record_exception(error)
-    span.set_status(Status(StatusCode.ERROR, str(error)))
+    span.set_status(Status(StatusCode.ERROR, text_of(error)))

@@ -82,14 +82,18 @@ class Learning(Contract):
 
 
 class Usage(Contract):
-    """A capability's use so far. `count` is all runs; those that failed by a fault of the caller
-    (`caller_faults`) or of the environment (`environment_faults`) are counted and not judged.
-    `success_streak` is the number of judged runs that succeeded since the last that did not; the
-    mean is over the judged runs, in milliseconds.
+    """A capability's use so far. `counts` says of what: of one version, or of a record, over all
+    its versions. `count` is all runs; those that failed by a fault of the caller (`caller_faults`)
+    or of the environment (`environment_faults`) are counted and not judged. `success_streak` is the
+    number of judged runs that succeeded since the last that did not; the mean is over the judged
+    runs, in milliseconds.
 
     `value` is the learned success rate, in which recent runs weigh more, and each principal only so
-    much; it lies between `low` and `high` with 95 % confidence. None before the first judged run.
+    much; it lies between `low` and `high` with 95 % confidence. None before the first judged run,
+    and of a record.
     """
+
+    counts: Literal["version", "record"] = "version"
 
     count: int = Field(default=0, ge=0)
     success_count: int = Field(default=0, ge=0)
@@ -110,6 +114,11 @@ class Usage(Contract):
     def success_rate(self) -> float:
         """The share of judged runs that succeeded; 0 before the first."""
         return min(1.0, self.success_count / self.judged) if self.judged else 0.0
+
+    @property
+    def rate(self) -> float:
+        """The learned success rate; without one the share of judged runs that succeeded."""
+        return self.success_rate if self.value is None else self.value
 
 
 Health = Literal["healthy", "unproven", "degraded", "failing"]

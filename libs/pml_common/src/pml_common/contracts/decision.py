@@ -18,6 +18,9 @@ Verdict = Literal["allow", "ask", "deny"]
 
 STRICTNESS: Final[dict[Verdict, int]] = {"allow": 0, "ask": 1, "deny": 2}
 
+_MOST_DECODINGS: Final = 8
+"""Each part of a chain of programs may decode a path once."""
+
 
 def _strictest(possible: Sequence[tuple[Verdict, str]]) -> tuple[Verdict, str]:
     """Return the first of the strictest verdicts."""
@@ -27,14 +30,22 @@ def _strictest(possible: Sequence[tuple[Verdict, str]]) -> tuple[Verdict, str]:
 def _is_under(path: str, folder: str) -> bool | None:
     """Return whether an absolute path is inside a folder, or the folder itself; None where that
     depends on how the server reads it."""
-    found = {_is_read_under(one, folder) for one in _readings(path)}
+    readings = _readings(path)
+    if readings is None:
+        return None
+    found = {_is_read_under(one, folder) for one in readings}
     return found.pop() if len(found) == 1 else None
 
 
-def _readings(path: str) -> Sequence[str]:
+def _readings(path: str) -> Sequence[str] | None:
     """Return the paths that servers may read in a text: a backslash may separate, an encoded
-    character stand for itself, and a zero character end it."""
-    decoded = (path, unquote(path))
+    character stand for itself, however often it is encoded, and a zero character end it. None for a
+    text that is encoded more often than any server decodes."""
+    decoded = [path]
+    while (further := unquote(decoded[-1])) != decoded[-1]:
+        if len(decoded) > _MOST_DECODINGS:
+            return None
+        decoded.append(further)
     ended = [one for text in decoded for one in (text, text.partition("\0")[0])]
     readings = [one for text in ended for one in (text, text.replace("\\", "/"))]
     elsewhere = [""] if any(one.startswith("//") for one in readings) else []  # of another host

@@ -117,13 +117,15 @@ class VersionSummary(Contract):
 
 
 class Whois(Contract):
-    """A record at the version that was asked for, with all its versions, the newest first, and its
-    use over all of them. `merged_from`: the versions that it was made of by a merge."""
+    """A record at the version that was asked for, with that version's use, and all its versions,
+    the newest first. `record_usage`: its use over all of them. `merged_from`: the versions that it
+    was made of by a merge."""
 
     fqdn: str
     found_in: Literal["project", "org", "public"]
     record: CapabilityRecord
     usage: Usage
+    record_usage: Usage | None = None
     versions: tuple[VersionSummary, ...]
     merged_from: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
@@ -134,7 +136,7 @@ class QueryRecords(DnsQuery):
 
     `reach`: the scope's project; its organisation's shared records as well; public ones as well.
     `text` is found in name and description. `include_parameters`: each with the schema of its
-    arguments.
+    arguments. `sort` by `usage`: those whose latest version ran most often first.
     """
 
     reach: Literal["project", "org", "public"] = "project"
@@ -153,8 +155,8 @@ class QueryRecords(DnsQuery):
 
 
 class RecordSummary(Contract):
-    """A record in a list, at its latest version, with `health` and `last_good` as in
-    `CapabilityRecord`; its use over all versions."""
+    """A record in a list, at its latest version, with that version's use; `health` and `last_good`
+    are as in `CapabilityRecord`."""
 
     record_id: UUID
     fqdn: str

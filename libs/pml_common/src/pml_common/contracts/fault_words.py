@@ -84,3 +84,8 @@ def faults_of(error: ValidationError) -> tuple[str, ...]:
         field, words = field_of(fault["loc"]), words_of({**fault})
         found.append(f"{field}: {words}" if field else words)
     return tuple(dict.fromkeys(found))
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an error: of a ValidationError its faults, of any other its own."""
+    return "; ".join(faults_of(error)) if isinstance(error, ValidationError) else str(error)

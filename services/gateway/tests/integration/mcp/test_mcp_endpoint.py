@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from mcp import MCPError
 from mcp.client.subscriptions import ServerEvent
-from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, CallToolResult, TextContent
 
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
@@ -276,6 +276,18 @@ async def test_pages_of_configured_origins_are_accepted() -> None:
 async def test_an_oversize_or_malformed_body_is_rejected(mcp: ServedEndpoint) -> None:
     assert (await _post(mcp, b" " * 100_001)).status_code == 413
     assert (await _post(mcp, b"{")).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b"null", b"[]", b'{"id": 1, "result": 5}', b'{"jsonrpc": "2.0", "method": 7}']
+)
+async def test_json_that_is_no_message_is_refused_without_the_validators_text(
+    mcp: ServedEndpoint, body: bytes
+) -> None:
+    response = await _post(mcp, body, {"Mcp-Protocol-Version": "2025-11-25"})
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, INVALID_REQUEST)
+    assert error["message"].startswith("the body is no JSON-RPC message: send one object with")
 
 
 async def _post(

@@ -112,5 +112,8 @@ def _names(text: bytes) -> Mapping[str, str]:
     written = _OBJECT.search(reply.choices[0].message.content) if reply.choices else None
     if written is None:
         raise ValueError("the model did not write an object of names")
-    found = _NAMES.validate_python(json.loads(written[0]))
+    try:
+        found = _NAMES.validate_python(json.loads(written[0]))
+    except ValidationError as error:
+        raise ValueError("the model did not write an object of names") from error
     return {key: name for key, name in found.items() if isinstance(name, str)}

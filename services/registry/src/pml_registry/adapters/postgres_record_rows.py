@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from pml_common.contracts.capability import Usage
 from pml_common.contracts.dns import RecordSummary, VersionSummary
 from pml_common.storage.columns import scope_of
 from pml_registry.adapters.postgres_rows import JSON_OBJECT, tag_of, usage_of
@@ -54,13 +53,7 @@ def record_summary(row: asyncpg.Record) -> tuple[After, RecordSummary]:
         if row["parameters_schema"] is None
         else JSON_OBJECT.validate_json(row["parameters_schema"]),
         listed=row["listed"],
-        usage=Usage(
-            count=row["usage_count"],
-            success_count=row["success_count"],
-            mean_duration_ms=row["mean_duration_ms"],
-            caller_faults=row["caller_faults"],
-            environment_faults=row["environment_faults"],
-        ),
+        usage=usage_of(row),
         health=row["health"],
         last_good=reference_to(row["name"], row["good_version"]),
         created_by=row["created_by"],

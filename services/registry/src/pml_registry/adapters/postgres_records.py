@@ -48,6 +48,7 @@ from pml_registry.ports.records import (
     Located,
     Made,
     MergeRequest,
+    Outdated,
     RecordStore,
     Target,
 )
@@ -148,7 +149,7 @@ class PostgresRecordStore(RecordStore):
         record_id: UUID,
         request: ChangeRequest,
         decide: Callable[[RecordState, str | None], Effect | Refused | None],
-    ) -> Made | Refused:
+    ) -> Made | Refused | Outdated:
         async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["lock-names"], *scope_columns(scope))
             made = await made_by(session, scope, request.request_id)
@@ -161,6 +162,8 @@ class PostgresRecordStore(RecordStore):
                 return Made(record_id, changed=False)
             if isinstance(effect, Refused):
                 return effect
+            if request.found_by is not None and request.found_as != effect.found_as:
+                return Outdated()
             await save_state(session, scope, before, effect, request.found_by)
             event = await add_change(session, scope, effect, request.viewer, request.request_id)
         return Made(record_id, event)

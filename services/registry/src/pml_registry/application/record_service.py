@@ -10,18 +10,27 @@ from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.display_names import BadName, parse_display_name
 from pml_common.contracts.dns import Fork, Rename
+from pml_common.contracts.references import Number
 from pml_common.contracts.scope import Scope
 from pml_registry.application.described import found_by
 from pml_registry.application.resolution import Meant, Resolution
-from pml_registry.domain.record_changes import Describe, OwnChange, Refused, change
+from pml_registry.domain.record_changes import Describe, FoundAs, OwnChange, Refused, change
 from pml_registry.domain.visibility import Viewer
 from pml_registry.ports import BehaviourTexts, FoundBy, VersionRefused
-from pml_registry.ports.records import ChangeRequest, ForkRequest, Made, MergeRequest, RecordStore
+from pml_registry.ports.records import (
+    ChangeRequest,
+    ForkRequest,
+    Made,
+    MergeRequest,
+    Outdated,
+    RecordStore,
+)
 from pml_registry.ports.vectors import Embedder
 
 log = logging.getLogger(__name__)
 
 _MOST_AT_ONCE = 100
+_MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -42,10 +51,13 @@ class RecordService:
         before = await self.records.made(viewer.scope, request_id)
         if before is not None:
             return await self.resolution.resolve(Viewer(viewer.scope), str(before)), True
-        meant = await self.resolution.resolve(viewer, reference)
-        made = await self._make(viewer, request_id, wanted, meant)
-        scope = viewer.scope if isinstance(wanted, Fork) else meant.located.scope
-        return await self._answer(scope, request_id, made)
+        for _ in range(_MAX_ATTEMPTS):
+            meant = await self.resolution.resolve(viewer, reference)
+            made = await self._make(viewer, request_id, wanted, meant)
+            if not isinstance(made, Outdated):
+                scope = viewer.scope if isinstance(wanted, Fork) else meant.located.scope
+                return await self._answer(scope, request_id, made)
+        raise QueryFailed("conflict", f"{reference} is changed too often by others: try again")
 
     async def merge(
         self,
@@ -103,7 +115,7 @@ class RecordService:
 
     async def _make(
         self, viewer: Viewer, request_id: UUID, wanted: OwnChange | Fork, meant: Meant
-    ) -> Made | Refused:
+    ) -> Made | Refused | Outdated:
         located = meant.located
         if isinstance(wanted, Fork | Rename) and _has_never_succeeded(meant.record):
             return Refused(
@@ -127,27 +139,33 @@ class RecordService:
                 f"{meant.record.fqdn} belongs to {located.scope}: fork it to have one of your own",
             )
         name = wanted.name if isinstance(wanted, Rename) else None
-        described = await self._as_found(wanted, meant)
+        version = Number(meant.record.version)  # of an id, which is no selector, too
+        # Embedding takes long, so it is done before the lock; the store compares what it was for.
+        found_by, found_as = await self._as_found(wanted, meant)
         return await self.records.change(
             located.scope,
             located.record_id,
-            ChangeRequest(request_id, viewer, name, described),
-            lambda state, holder: change(state, wanted, meant.selector, viewer, holder),
+            ChangeRequest(request_id, viewer, name, found_by, found_as),
+            lambda state, holder: change(state, wanted, version, viewer, holder),
         )
 
-    async def _as_found(self, wanted: OwnChange, meant: Meant) -> FoundBy | None:
+    async def _as_found(
+        self, wanted: OwnChange, meant: Meant
+    ) -> tuple[FoundBy, FoundAs] | tuple[None, None]:
         """Return what the version concerned is found by after the change, if that is different: a
         name is found by the latest, whichever the reference means."""
-        located = meant.located
         match wanted:
             case Rename(name=name):
-                record = f"{located.record_id}"
-                latest = await self.resolution.resolve(Viewer(located.scope), record)
-                return await self._found_by(name, latest.record, latest.record.description)
+                of = str(meant.located.record_id)
+                record = (await self.resolution.resolve(Viewer(meant.located.scope), of)).record
+                description = record.description
             case Describe(description):
-                return await self._found_by(meant.record.name, meant.record, description.strip())
+                record = meant.record
+                name, description = record.name, description.strip()
             case _:
-                return None
+                return None, None
+        found_by = await self._found_by(name, record, description)
+        return found_by, FoundAs(record.capability_id, name, description)
 
     async def _found_by(self, name: str, record: CapabilityRecord, description: str) -> FoundBy:
         """Describe a version under a name."""

@@ -22,12 +22,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Meant:
-    """The meaning of a reference to a viewer: a record at a version, and the reference's
-    selector."""
+    """The meaning of a reference to a viewer: a record at a version."""
 
     located: Located
     record: CapabilityRecord
-    selector: Selector
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class Resolution:
         # Results of other scopes' capabilities are not cached: the setting is their owner's.
         cache = record.cache if located.place == "project" else CachePolicy()
         record = record.model_copy(update={"notices": notices, "cache": cache})
-        return Meant(located, record, selector)
+        return Meant(located, record)
 
     async def _not_found(self, viewer: Viewer, reference: str, target: Target) -> str:
         reason = f"no capability {reference!r} in {viewer.scope}"

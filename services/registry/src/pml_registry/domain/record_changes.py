@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, assert_never
+from typing import Literal, NamedTuple, assert_never
 from uuid import UUID
 
 from pml_common.contracts.capability import Visibility
@@ -58,6 +58,14 @@ class RecordState:
         return self.names[-1]
 
 
+class FoundAs(NamedTuple):
+    """The parts of a version that other changes may change, of those it is found by."""
+
+    behaviour: UUID
+    name: str
+    description: str
+
+
 @dataclass(frozen=True)
 class Effect:
     """A record after a change, and what its history says: which version is concerned, and how."""
@@ -71,6 +79,13 @@ class Effect:
     def describes(self) -> bool:
         """Whether a version is described in other words."""
         return describes(self.details)
+
+    @property
+    def found_as(self) -> FoundAs:
+        """Parts of what the version concerned is found by after the change."""
+        at = self.version - 1
+        version = self.state.versions[at]
+        return FoundAs(self.state.behaviours[at], self.state.name, version.description)
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,12 @@ def description_of(record: CapabilityRecord) -> CapabilityDescription:
 
 
 def total_usage(usages: Collection[Usage]) -> Usage:
-    """Add up the use of several behaviours; the mean is over the judged runs. What is learned of
+    """Add up the use of a record's behaviours; the mean is over the judged runs. What is learned of
     one has no sum."""
     judged = sum(usage.judged for usage in usages)
     weighed = sum(usage.judged * usage.mean_duration_ms for usage in usages)
     return Usage(
+        counts="record",
         count=sum(usage.count for usage in usages),
         success_count=sum(usage.success_count for usage in usages),
         caller_faults=sum(usage.caller_faults for usage in usages),

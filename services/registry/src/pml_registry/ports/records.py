@@ -14,7 +14,13 @@ from pml_common.contracts.references import Fqdn, ScopedName, Unnamed
 from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.scope import Scope
 from pml_registry.domain.cursors import After
-from pml_registry.domain.record_changes import Effect, RecordState, Refused, StoredChange
+from pml_registry.domain.record_changes import (
+    Effect,
+    FoundAs,
+    RecordState,
+    Refused,
+    StoredChange,
+)
 from pml_registry.domain.signatures import StoredVersion
 from pml_registry.domain.visibility import Place, Viewer
 from pml_registry.ports import FoundBy
@@ -38,12 +44,13 @@ Target = DisplayName | ScopedName | Fqdn | Unnamed | UUID
 @dataclass(frozen=True)
 class ChangeRequest:
     """A request to change a record, `name`: the one that it is to have from now on; `found_by`:
-    what its latest behaviour is found by under that name."""
+    what the version concerned is found by after the change, made for `found_as`."""
 
     request_id: UUID
     viewer: Viewer
     name: str | None = None
     found_by: FoundBy | None = None
+    found_as: FoundAs | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,11 @@ class Made:
     record_id: UUID
     event: CapabilityChanged | None = None
     changed: bool = True
+
+
+@dataclass(frozen=True)
+class Outdated:
+    """Nothing was changed: what the version is found by was made for what it is no more."""
 
 
 class RecordStore(Protocol):
@@ -118,9 +130,10 @@ class RecordStore(Protocol):
         record_id: UUID,
         request: ChangeRequest,
         decide: Callable[[RecordState, str | None], Effect | Refused | None],
-    ) -> Made | Refused:
+    ) -> Made | Refused | Outdated:
         """Change an existing record in one transaction. `decide` gets what stands, and who has the
-        request's name, if another has."""
+        request's name, if another has. Outdated where others have changed meanwhile what the
+        request's `found_by` was made for."""
         ...
 
     async def fork(self, source: Located, request: ForkRequest) -> Made | Refused:

@@ -21,6 +21,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from pml_common.contracts.fault_words import text_of
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_gateway.adapters.mcp_client.listings import set_aside_of
 from pml_gateway.adapters.mcp_client.offer_listings import list_offers
@@ -243,7 +244,8 @@ class UpstreamConnection:
             try:
                 await self._list_admitted(client)
             except (MCPError, ValidationError) as error:
-                log.warning("%s changed its tools but cannot list them: %s", self._name, error)
+                why = text_of(error)
+                log.warning("%s changed its tools but cannot list them: %s", self._name, why)
             else:
                 on_tools()
 
@@ -299,7 +301,7 @@ class UpstreamConnection:
             except TimeoutError:
                 self.close(f"it answered nothing for {self._limits.probe_timeout_s:g} s")
             except (MCPError, ValidationError) as error:
-                log.debug("%s answered a probe with: %s", self._name, error)
+                log.debug("%s answered a probe with: %s", self._name, text_of(error))
             finally:
                 self._probed.set()
 

@@ -9,6 +9,7 @@ from mcp import Client, MCPError
 from mcp_types import PaginatedResult
 from pydantic import ValidationError
 
+from pml_common.contracts.fault_words import text_of
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.adapters.mcp_client.listings import set_aside_of
 from pml_gateway.domain.servers.offers import Offers, distinct
@@ -48,7 +49,8 @@ async def _all(
         with anyio.fail_after(_WITHIN_S):
             listed = await _pages(name, listing, field, warn)
     except (MCPError, ValidationError, TimeoutError) as error:
-        warn(f"its {field.replace('_', ' ')} cannot be listed: {error or 'no answer in time'}")
+        why = text_of(error) or "no answer in time"
+        warn(f"its {field.replace('_', ' ')} cannot be listed: {why}")
         return ()
     kept, faults = distinct(listed, key)
     for fault in faults:

@@ -8,6 +8,8 @@ from typing import Final
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, RequestId
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from pml_common.contracts.fault_words import field_of, words_of
+
 _JSON: Final[TypeAdapter[JsonValue]] = TypeAdapter(JsonValue)
 _ID: Final = r'"id"\s*:\s*(?P<id>-?\d+|"[^"\\]*")'
 _VERSION: Final = r'"jsonrpc"\s*:\s*"2\.0"\s*,\s*'
@@ -28,10 +30,18 @@ def answer_to(
     request_id = _id_in(line.decode(errors="replace"))
     if request_id not in waiting or isinstance(request_id, bool):
         return None
-    why = fault.errors()[0]["msg"]
-    message = f"its answer is no JSON-RPC message: {why}"
+    message = f"its answer is no JSON-RPC message: {_why(fault)}"
     error = ErrorData(code=PARSE_ERROR, message=message)
     return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+
+
+def _why(fault: ValidationError) -> str:
+    """Return the fault of a line that should be a response."""
+    faults = fault.errors(include_url=False, include_input=False)
+    of_response = (each for each in faults if each["loc"][:1] == ("JSONRPCResponse",))
+    told = next(of_response, faults[0])
+    field, words = field_of(told["loc"][1:]), words_of({**told})
+    return f"{field}: {words}" if field else f"it {words}"
 
 
 def _id_in(text: str) -> RequestId | None:

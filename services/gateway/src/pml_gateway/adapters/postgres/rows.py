@@ -11,6 +11,7 @@ from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.base import Contract, Message
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunFinished, WorkflowParked
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.gateway import DecidedThrough, ExecutionRequested
 from pml_common.contracts.grant import Grant
 from pml_common.storage.columns import scope_columns
@@ -153,9 +154,7 @@ def message_of(row: asyncpg.Record) -> Message:
     try:
         return model.model_validate_json(row["content"])
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "all of it"
-        raise UnreadableRow(f"it is no {row['message']}: {where}: {first['msg']}") from error
+        raise UnreadableRow(f"it is no {row['message']}: {faults_of(error)[0]}") from error
 
 
 def outgoing_columns(message: Message) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ from pml_common.bus.port import QueryClient
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
 from pml_common.contracts.decision import Policy
+from pml_common.contracts.fault_words import field_of
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject, ToolAnnotations, ToolDefinition
@@ -117,6 +118,6 @@ class StdTool(Generic[A]):
 
 def _fault(error: ValidationError) -> str:
     """Describe the first fault of arguments, with the field."""
-    fault = error.errors()[0]
-    field = ".".join(map(str, fault["loc"])) or "arguments"
+    fault = error.errors(include_url=False)[0]
+    field = field_of(fault["loc"]) or "arguments"
     return f"{field}: {in_words({**fault})}"

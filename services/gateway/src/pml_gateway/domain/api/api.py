@@ -225,6 +225,10 @@ def _source_of(request: ExecuteRequest) -> str | None:
     return given[0] if given else None
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class PlannedCall(Contract):
     """A call site with the known parts of its arguments; `tool` is `cap:<name>` for a call of a
     capability."""
@@ -265,13 +269,15 @@ class LayerAsked(Contract):
 
 class ApprovalAsked(Contract):
     """A pending approval: what would run, and why a person must approve; `tools` are those that
-    need approval. `begun`: the run is parked, at calls or, with `layer`, between two layers. Long
-    texts in `calls` are truncated and `more_calls` calls omitted; `whole_at` is the path of the
-    whole."""
+    need approval. `code` is the text that runs, where the program was changed before its analysis,
+    as `notices` of the answer say; a long one is cut. `begun`: the run is parked, at calls or, with
+    `layer`, between two layers. Long texts in `calls` are truncated and `more_calls` calls omitted;
+    `whole_at` is the path of the whole."""
 
     id: UUID
     reasons: tuple[str, ...]
     tools: tuple[str, ...]
+    code: str | None = Field(default=None, exclude_if=_is_none)
     calls: tuple[ShownCall, ...]
     more_calls: int = 0
     shown_digest: str

@@ -17,6 +17,7 @@ from pml_gateway.domain.api.responses import approval_subject
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_arguments import ShownArgument
 from pml_gateway.domain.api.shown_calls import ShownCall, ShownCalls, ShownToApprover
+from pml_gateway.domain.api.shown_program import changed_program_of
 from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.approval import Decide
 from pml_gateway.domain.workflow.workflow import Approval, Workflow
@@ -85,7 +86,8 @@ class GivenAnswer:
 
 def form_of(workflow: Workflow, at: datetime) -> ApprovalForm | None:
     """Return the form for a workflow's pending approval. None where it waits for none, or where its
-    calls do not fit into a form: who does not see them all decides elsewhere."""
+    calls and the program that was changed do not fit into a form: who does not see them all decides
+    elsewhere."""
     approval = workflow.approval
     if approval is None or workflow.state != "awaiting_approval" or at >= approval.expires_at:
         return None
@@ -144,6 +146,7 @@ def _lines(workflow: Workflow, approval: Approval, shown: ShownCalls) -> Iterato
     if requested.intent is not None:
         yield f"What for, in the agent's words: {visible(requested.intent)}"
     yield from (f"Why you are asked: {visible(reason)}" for reason in subject.reasons)
+    yield from _program_lines(workflow)
     if (layer := layers.asked(workflow, approval.parked)) is not None:
         yield "The layer before has ended, with:"
         yield ""
@@ -157,6 +160,18 @@ def _lines(workflow: Workflow, approval: Approval, shown: ShownCalls) -> Iterato
     yield ""
     when = approval.expires_at.isoformat(sep=" ", timespec="seconds")
     yield f"Workflow {workflow.workflow_id} of {visible(requested.principal)}, open until {when}."
+
+
+def _program_lines(workflow: Workflow) -> Iterator[str]:
+    """Yield the text that runs, where it is another than the one that the agent's client shows."""
+    changed = changed_program_of(workflow)
+    if changed is None:
+        return
+    yield from (f"PML changed the program: {visible(notice)}" for notice in changed.notices)
+    yield "What runs:"
+    yield ""
+    yield from (f"{_INDENT}{visible(line)}" for line in changed.code.splitlines())
+    yield ""
 
 
 def _done(task: DoneTask) -> str:

@@ -8,6 +8,7 @@ from pml_common.contracts.decision import Policy
 from pml_common.contracts.display_names import parse_display_name
 from pml_common.contracts.dns import RecordSummary
 from pml_common.contracts.parameters import without_certain
+from pml_common.contracts.registry import CapabilityChanged
 from pml_common.contracts.tool import JsonObject
 
 _ANY_ARGUMENTS: Final[JsonObject] = {"type": "object"}
@@ -15,6 +16,15 @@ _WARNINGS: Final[dict[Health, str]] = {
     "failing": "FAILING: it fails more often than it succeeds.",
     "degraded": "DEGRADED: of its latest runs more than one in ten failed.",
 }
+
+_UNSEEN_CHANGES: Final = ("learned", "created", "aliased", "tagged", "labelled")
+
+
+def changes_tools(change: CapabilityChanged) -> bool:
+    """Whether a change of a capability shows in the listed tools, which tell name, description and
+    health."""
+    is_told = change.health is not None or change.described
+    return is_told or change.change not in _UNSEEN_CHANGES
 
 
 def callable_ones(records: Iterable[RecordSummary], policy: Policy) -> Sequence[RecordSummary]:

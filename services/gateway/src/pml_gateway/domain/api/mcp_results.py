@@ -1,7 +1,8 @@
 """MCP tool results: structured content for programs, and text for the model."""
 
 import json
-from typing import Final
+from textwrap import shorten
+from typing import Final, cast
 
 from pydantic import JsonValue, alias_generators
 
@@ -10,9 +11,10 @@ from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.structure import Diagnostic
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_gateway.domain.api.api import Detail, ExecuteResponse
+from pml_gateway.domain.api.api import ApprovalAsked, Detail, ExecuteResponse
 from pml_gateway.domain.api.mcp_tools import has_structured_result
 from pml_gateway.domain.api.shown_calls import ShownCall
+from pml_gateway.domain.api.shown_program import cut_to_json
 from pml_gateway.domain.tool_calls.tool_result import (
     Answered,
     answered_result,
@@ -23,6 +25,10 @@ from pml_gateway.domain.tool_calls.tool_result import (
     with_blocks_taken_out,
 )
 
+LONGEST_APPROVAL: Final = 1_200
+"""Characters of the text of an answer about one call that waits for approval."""
+
+_LONGEST_NOTICE: Final = 60
 _LINES_SAID: Final = 20
 _TOOLS_SAID: Final = 3
 _FORMS: Final = {'"': "a string", "{": "an object", "[": "a list"}
@@ -42,6 +48,10 @@ _SHOWN_OF_RECORDS: Final = {
 }
 _APPROVERS_OWN: Final = {"shown_digest", "whole_at", "tools"}
 """Fields of a pending approval that agents have no use for; the calls name the tools."""
+_SAID_BY_NEXT: Final = {"id", "expires_at"}
+"""Fields of a pending approval that the way on has, too."""
+_LEFT_OUT: Final = {"approval", "capability_id", "capability_name", "notices"}
+"""Fields that an answer about a changed program has no room for, or has in other words."""
 _MCP_NAMES: Final = {
     name: alias_generators.to_camel(name)
     for name in (
@@ -60,7 +70,8 @@ def execute_result(response: ExecuteResponse, detail: Detail = "calls") -> JsonO
     if "result" in whole:
         whole["result"] = with_blocks_taken_out(whole["result"], blocks)
     if response.status != "error":
-        result: JsonObject = {"content": [text_of(whole), *blocks], "isError": False}
+        text = text_of(whole, compact=_is_changed(response))
+        result: JsonObject = {"content": [text, *blocks], "isError": False}
         return {**result, "structuredContent": whole}
     return error_result(f"{_reason(response)}{_console(response)}", whole)
 
@@ -99,9 +110,10 @@ def answer_result(
 
 
 def listed_capabilities(page: RecordPage) -> JsonObject:
-    """Build the result of `pml_list_capabilities`. Agents call by name: no fully qualified ones."""
+    """Build the result of `pml_list_capabilities`. Agents call by name: no fully qualified ones.
+    `counts` says of what runs and success rates are."""
     listed: list[JsonValue] = [_capability(record) for record in page.records]
-    found: JsonObject = {"capabilities": listed, "total": page.total}
+    found: JsonObject = {"capabilities": listed, "total": page.total, "counts": "version"}
     if page.next_cursor is not None:
         found["next_cursor"] = page.next_cursor
     return result_of(found, structured=True)
@@ -117,7 +129,7 @@ def _capability(record: RecordSummary) -> JsonObject:
     return {
         **shown,
         "runs": usage.count,
-        "success_rate": round(usage.success_rate, 3),
+        "success_rate": round(usage.rate, 3),
         "caller_faults": usage.caller_faults,
         "environment_faults": usage.environment_faults,
     }
@@ -125,12 +137,41 @@ def _capability(record: RecordSummary) -> JsonObject:
 
 def _whole(response: ExecuteResponse) -> JsonObject:
     whole = response.model_dump(mode="json", by_alias=True, include=response.model_fields_set)
-    if response.approval is not None:
-        asked = response.approval.model_dump(
-            mode="json", exclude_defaults=True, exclude=_APPROVERS_OWN
-        )
-        whole["approval"] = in_camel_case(asked)
-    return in_camel_case(whole)
+    approval = response.approval
+    if approval is None:
+        return in_camel_case(whole)
+    if not _is_changed(response):
+        asked = approval.model_dump(mode="json", exclude_defaults=True, exclude=_APPROVERS_OWN)
+        return in_camel_case({**whole, "approval": in_camel_case(asked)})
+    return _with_program(approval, whole)
+
+
+def _is_changed(response: ExecuteResponse) -> bool:
+    """Whether a program waits for approval that was changed before its analysis."""
+    return response.approval is not None and response.approval.code is not None
+
+
+def _with_program(approval: ApprovalAsked, whole: JsonObject) -> JsonObject:
+    """Build the answer about a program that was changed: it has the text that runs, as far as there
+    is room, in place of what `next` says too. The notices are cut; the last answer has them whole.
+    """
+    left_out = _APPROVERS_OWN | _SAID_BY_NEXT | {"code"}
+    asked = approval.model_dump(mode="json", exclude_defaults=True, exclude=left_out)
+    kept = {name: value for name, value in whole.items() if name not in _LEFT_OUT}
+    notices: list[JsonValue] = [
+        shorten(str(each), _LONGEST_NOTICE, placeholder="…")
+        for each in cast(list[JsonValue], whole.get("notices", []))
+    ]
+    answer: JsonObject = in_camel_case({**kept, "notices": notices})
+
+    def with_code(code: str | None) -> JsonObject:
+        shown: JsonObject = asked if code is None else {"code": code, **asked}
+        return {**answer, "approval": in_camel_case(shown)}
+
+    empty = with_code("")
+    text = json.dumps(empty, ensure_ascii=False, separators=(",", ":"))
+    room = LONGEST_APPROVAL - len(text) + len('""')
+    return with_code(cut_to_json(approval.code or "", room))
 
 
 def in_camel_case(fields: JsonObject) -> JsonObject:

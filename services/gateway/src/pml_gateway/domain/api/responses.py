@@ -11,6 +11,7 @@ from pml_gateway.domain.api.calls import TaskAnswer, counted
 from pml_gateway.domain.api.console import console_notices, shown_console
 from pml_gateway.domain.api.next_step import Next, after_running, until_approved
 from pml_gateway.domain.api.shown import shown_calls_of
+from pml_gateway.domain.api.shown_program import changed_program_of, cut
 from pml_gateway.domain.workflow import layers, parking
 from pml_gateway.domain.workflow.preview import PREVIEW_LENGTH, preview
 from pml_gateway.domain.workflow.workflow import Approval, State, Workflow
@@ -104,11 +105,12 @@ def notices_of(workflow: Workflow, run: RunFinished | WorkflowParked | None) -> 
 def approval_asked(workflow: Workflow, approval: Approval) -> ApprovalAsked:
     """Build the pending approval: what would run, and why a person must approve."""
     subject = approval_subject(workflow, approval)
-    shown = shown_calls_of(workflow, approval)
+    shown, changed = shown_calls_of(workflow, approval), changed_program_of(workflow)
     return ApprovalAsked(
         id=approval.approval_id,
         reasons=subject.reasons,
         tools=subject.tools,
+        code=None if changed is None else cut(changed.code),
         calls=shown.calls[:MAX_CALLS_IN_RESPONSE],
         more_calls=max(0, len(shown.calls) - MAX_CALLS_IN_RESPONSE),
         shown_digest=shown.digest(),

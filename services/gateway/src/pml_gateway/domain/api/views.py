@@ -27,6 +27,8 @@ from pml_gateway.domain.api.responses import (
 )
 from pml_gateway.domain.api.shown import shown_calls_of
 from pml_gateway.domain.api.shown_calls import ShownCall, ShownToApprover
+from pml_gateway.domain.api.shown_program import cut as cut_code
+from pml_gateway.domain.api.shown_program import program_of
 from pml_gateway.domain.servers.quarantine import Held, changes
 from pml_gateway.domain.workflow import layers
 from pml_gateway.domain.workflow.workflow import Approval, ApprovalOutcome, Workflow
@@ -62,10 +64,12 @@ class ApprovalView(Contract):
     """An approval, and the decision once there is one. `begun`: the run is parked, at calls or,
     with `layer`, between two layers.
 
+    `code` is the text that runs, and `notices` say what was changed in the one that was sent.
     `calls` are all calls, or the first ones if there are too many (not `complete`); `dynamic_calls`
     are those whose tool is only known at run time. Lists truncate long texts; the path `whole_at`
-    shows them whole, and `whole` tells whether nothing is missing here. A decision should name
-    `shown_digest`, the digest of these calls; `shown` is the digest that the decision named.
+    shows them whole, and `whole` tells whether nothing is missing in the calls here. A decision
+    should name `shown_digest`, the digest of these calls; `shown` is the digest that the decision
+    named.
     """
 
     approval_id: UUID
@@ -73,7 +77,9 @@ class ApprovalView(Contract):
     intent: str | None
     principal: str
     reasons: tuple[str, ...]
+    notices: tuple[str, ...]
     tools: tuple[str, ...]
+    code: str | None
     calls: tuple[ShownCall, ...]
     dynamic_calls: tuple[DynamicCall, ...]
     complete: bool
@@ -281,13 +287,17 @@ def approval_of(workflow: Workflow, approval: Approval, *, whole: bool = False) 
     subject = approval_subject(workflow, approval)
     brief = shown_calls_of(workflow, approval)
     shown = shown_calls_of(workflow, approval, whole=True) if whole else brief
+    program = program_of(workflow)
+    code = None if program is None else program.code
     return ApprovalView(
         approval_id=approval.approval_id,
         workflow_id=workflow.workflow_id,
         intent=workflow.requested.intent,
         principal=workflow.requested.principal,
         reasons=subject.reasons,
+        notices=() if program is None else program.notices,
         tools=subject.tools,
+        code=code if whole or code is None else cut_code(code),
         calls=shown.calls,
         dynamic_calls=shown.dynamic,
         complete=shown.is_all,

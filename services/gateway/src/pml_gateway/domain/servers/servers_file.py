@@ -6,9 +6,9 @@ from typing import Final, cast
 
 import jsonc
 from pydantic import JsonValue, ValidationError
-from pydantic_core import ErrorDetails
 
 from pml_common.contracts.display_names import RESERVED_NAMESPACES
+from pml_common.contracts.fault_words import faults_of
 from pml_common.contracts.server_names import safe_name
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.servers.references import Surroundings, fill_in, inputs_of
@@ -131,7 +131,7 @@ def _server(name: str, entry: JsonValue, where: str, around: Surroundings) -> Se
     try:
         return model.model_validate(filled)
     except ValidationError as error:
-        raise ServersInvalid(tuple(_fault(where, detail) for detail in error.errors())) from None
+        raise ServersInvalid(tuple(f"{where}.{fault}" for fault in faults_of(error))) from None
 
 
 def _renamed(entry: Mapping[str, JsonValue]) -> JsonObject:
@@ -151,8 +151,3 @@ def _notes(server: ServerConfig) -> tuple[str, ...]:
         elif field not in _SILENT:
             notes.append(f"{field} has no effect here")
     return tuple(notes)
-
-
-def _fault(where: str, detail: ErrorDetails) -> str:
-    field = ".".join(str(part) for part in detail["loc"])
-    return f"{where}.{field}: {detail['msg']}"

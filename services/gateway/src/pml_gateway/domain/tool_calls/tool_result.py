@@ -120,9 +120,10 @@ def error_result(message: str, detail: JsonObject | None = None) -> JsonObject:
     return result
 
 
-def text_of(value: JsonValue) -> JsonObject:
-    """Build the text block with the JSON of a value."""
-    return _text(json.dumps(value, ensure_ascii=False))
+def text_of(value: JsonValue, *, compact: bool = False) -> JsonObject:
+    """Build the text block with the JSON of a value; `compact` is without blanks."""
+    separators = (",", ":") if compact else None
+    return _text(json.dumps(value, ensure_ascii=False, separators=separators))
 
 
 def with_blocks_taken_out(value: JsonValue, taken: list[JsonValue]) -> JsonValue:

@@ -22,6 +22,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from pml_common.contracts.fault_words import text_of
 from pml_common.contracts.gateway import DecidedThrough
 from pml_common.contracts.tool import JsonObject
 from pml_gateway.domain.api.approval_form import (
@@ -74,7 +75,7 @@ class AskedMeanwhile(Asker):
             result = await self._client.request("elicitation/create", params, max(0.0, left))
             answer = ElicitResult.model_validate(result, by_name=False)
         except (ClientRefused, ValidationError) as error:
-            log.info("%s has no answer to its form: %s", form.asked.workflow_id, error)
+            log.info("%s has no answer to its form: %s", form.asked.workflow_id, text_of(error))
             return None
         return FormAnswer(answer.action, answer.content)
 

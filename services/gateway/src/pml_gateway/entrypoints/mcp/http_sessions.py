@@ -12,7 +12,12 @@ from mcp.server.transport_security import (
     TransportSecurityMiddleware,
     TransportSecuritySettings,
 )
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, InitializeRequestParams
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    InitializeRequestParams,
+    jsonrpc_message_adapter,
+)
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -36,6 +41,11 @@ VERSION_HEADER: Final = "mcp-protocol-version"
 
 _LAST_EVENT_HEADER: Final = "last-event-id"
 _EVENT_STREAMS: Final = ("text/event-stream", "text/*", "*/*")
+
+_NO_MESSAGE: Final = (
+    'the body is no JSON-RPC message: send one object with "jsonrpc": "2.0", a "method" and, in a '
+    'request, an "id" that is a text or a whole number'
+)
 
 _POST_ALONE: Final = Response(status_code=405, headers={"Allow": "POST"})
 _IN_SESSIONS: Final = Response(status_code=405, headers={"Allow": "GET, POST, DELETE"})
@@ -116,8 +126,11 @@ class HttpSessions:
     async def _post(self, request: Request, send: Send) -> Response | None:
         """Answer a POST, or let the SDK do so."""
         caller, body = await self._caller(request), await request.body()
-        receive, message = _replayed(body, request.receive), _message_of(body)
+        receive, (message, is_message) = _replayed(body, request.receive), _read(body)
         session_id = request.headers.get(SESSION_HEADER)
+        is_ours = None not in (caller, session_id) and concerns_open_call(message)
+        if not is_message and not is_ours:
+            return _error(400, INVALID_REQUEST, _NO_MESSAGE)
         if caller is not None and message.get("method") == "initialize":
             begun = await self._begin(caller, message)
             await self._inner(request.scope, receive, _with_session(begun, send))
@@ -173,13 +186,20 @@ def _accepts_events(request: Request) -> bool:
     return any(each.split(";")[0].strip() in _EVENT_STREAMS for each in accepted)
 
 
-def _message_of(body: bytes) -> Mapping[str, Any]:
-    """Return a JSON-RPC message; an empty one for what the SDK is about to refuse."""
+def _read(body: bytes) -> tuple[Mapping[str, Any], bool]:
+    """Return the object in a body, an empty one for anything else, and whether the SDK reads a
+    JSON-RPC message in it. What is no JSON counts as one: the SDK refuses it in plain words, but
+    JSON that is no message in those of its validator."""
     try:
-        message = from_json(body)
+        found = from_json(body)
     except ValueError:
-        return {}
-    return cast("Mapping[str, Any]", message) if isinstance(message, dict) else {}
+        return {}, True
+    message = cast("Mapping[str, Any]", found if isinstance(found, dict) else {})
+    try:
+        jsonrpc_message_adapter.validate_python(found, by_name=False)
+    except ValidationError:
+        return message, False
+    return message, True
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from pydantic import JsonValue
 from pydantic_core import from_json
@@ -73,19 +73,18 @@ class _LargeAnswers:
 
     async def _first(self, start: Message, message: Message) -> None:
         self._held = None
-        answer = _large_answer(message)
-        if answer is None:
+        large = _large_answer(message)
+        if large is None:
             await self._send(start)
             await self._send(message)
             return
         self._ended = True
-        body = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
         kept = [
             (name, value) for name, value in start["headers"] if name.lower() != b"content-type"
         ]
         headers = [*kept, (b"content-type", b"application/json")]
         await self._send({**start, "headers": headers})
-        await self._send({"type": _BODY, "body": body, "more_body": False})
+        await self._send({"type": _BODY, "body": large.data, "more_body": False})
 
     async def _end(self, message: Message) -> None:
         """Take an empty part: the end of a stream without an event, or what follows an answer."""
@@ -95,9 +94,10 @@ class _LargeAnswers:
             await self._send(message)
 
     def _bounded(self, message: Message) -> Message:
-        answer = _large_answer(message)
-        if answer is None:
+        large = _large_answer(message)
+        if large is None:
             return message
+        answer = large.answer
         told = json.dumps({"jsonrpc": "2.0", "id": answer["id"], "result": _way_to(answer)})
         return {**message, "body": f"event: message\r\ndata: {told}\r\n\r\n".encode()}
 
@@ -110,7 +110,14 @@ def is_event_stream(start: Message) -> bool:
     )
 
 
-def _large_answer(message: Message) -> JsonObject | None:
+class _Large(NamedTuple):
+    """A JSON-RPC response, and its JSON as it was sent."""
+
+    answer: JsonObject
+    data: bytes
+
+
+def _large_answer(message: Message) -> _Large | None:
     """Return the JSON-RPC response in an event that is too large; None for any other part."""
     body: bytes = message.get("body", b"")
     if message["type"] != _BODY or len(body) <= MAX_EVENT_BYTES:
@@ -121,7 +128,9 @@ def _large_answer(message: Message) -> JsonObject | None:
         found = cast("JsonValue", from_json(data))
     except ValueError:
         return None
-    return found if isinstance(found, dict) and "id" in found and "result" in found else None
+    if not isinstance(found, dict) or not {"id", "result"} <= found.keys():
+        return None
+    return _Large(found, data)
 
 
 def _way_to(answer: JsonObject) -> JsonObject:

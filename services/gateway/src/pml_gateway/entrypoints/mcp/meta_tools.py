@@ -262,7 +262,8 @@ PML_LIST_CAPABILITIES: Final = MetaTool(
     name="pml_list_capabilities",
     title="List capabilities",
     description="""\
-List the capabilities of this project by name, each with its version, use and success rate.
+List the capabilities of this project by name, each at its latest version, with the runs and the
+learned success rate of that version (`counts`).
 
 Run one with pml_execute {"capability": "<name>", "args": {...}}; pml_discover finds them by what
 they are for.""",

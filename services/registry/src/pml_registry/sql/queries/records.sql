@@ -86,11 +86,13 @@ WITH found AS (
         capability.owner, capability.visibility, capability.tags, capability.number,
         capability.tag, capability.pattern_id, capability.description, capability.listed,
         CASE WHEN $19 THEN capability.parameters_schema END AS parameters_schema,
-        capability.updated_at, made.created_by, made.created_at, total.usage_count,
-        total.success_count, total.caller_faults, total.environment_faults,
-        total.mean_duration_ms, capability.health, capability.good_version,
+        capability.updated_at, made.created_by, made.created_at, capability.usage_count,
+        capability.success_count, capability.success_streak, capability.mean_duration_ms,
+        capability.caller_faults, capability.environment_faults, capability.success_value,
+        capability.success_low, capability.success_high, capability.health,
+        capability.good_version,
         CASE $14
-            WHEN 'usage' THEN -total.usage_count
+            WHEN 'usage' THEN -capability.usage_count
             WHEN 'date' THEN -(extract(epoch FROM capability.updated_at) * 1e6)::bigint
             ELSE 0
         END::bigint AS rank
@@ -98,26 +100,6 @@ WITH found AS (
     JOIN capability_versions made
         ON made.org = capability.org AND made.project = capability.project
         AND made.record_id = capability.record_id AND made.number = 1
-    CROSS JOIN LATERAL (
-        SELECT
-            coalesce(sum(usage_count), 0)::integer AS usage_count,
-            coalesce(sum(success_count), 0)::integer AS success_count,
-            coalesce(sum(caller_faults), 0)::integer AS caller_faults,
-            coalesce(sum(environment_faults), 0)::integer AS environment_faults,
-            coalesce(
-                sum((usage_count - caller_faults - environment_faults) * mean_duration_ms)
-                    / nullif(sum(usage_count - caller_faults - environment_faults), 0),
-                0
-            )::double precision AS mean_duration_ms
-        FROM capability_usage usage
-        WHERE usage.org = capability.org AND usage.project = capability.project
-            AND usage.pattern_id IN (
-                SELECT pattern_id
-                FROM capability_versions version
-                WHERE version.org = capability.org AND version.project = capability.project
-                    AND version.record_id = capability.record_id
-            )
-    ) AS total
     WHERE CASE
             WHEN capability.org = $1 AND capability.project = $2
                 THEN visibility <> 'private' OR owner = $3 OR $4

@@ -13,10 +13,17 @@ from pml_analysis.names.builtins import Builtins
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.scopes import resolve_scopes
 from pml_analysis.parameters.parameters import free_parameters
-from pml_analysis.running.instrument import arguments_name, instrument, prologue
+from pml_analysis.running.instrument import (
+    arguments_name,
+    dropped_reports,
+    instrument,
+    prologue,
+)
+from pml_analysis.running.listed_names import reading_lists
 from pml_analysis.structure.calls import Calls, find_calls
 from pml_analysis.structure.escapes import add_escapes
 from pml_analysis.structure.expansion import Expansion, expand
+from pml_analysis.structure.listings import Listing, find_listings
 from pml_analysis.structure.marks import Mark, find_marks
 from pml_analysis.structure.promises import Promises
 from pml_analysis.structure.units import Unit, find_units
@@ -34,6 +41,7 @@ class SemanticModel:
     scopes: Scopes
     origins: Origins
     calls: Calls
+    listings: Sequence[Listing]
     units: Sequence[Unit]
     marks: Sequence[Mark]
     expansion: Expansion
@@ -61,12 +69,13 @@ def build_model(tree: Tree, limits: Limits) -> SemanticModel:
     scopes = resolve_scopes(tree)
     origins = Origins(tree, scopes)
     calls = find_calls(tree, origins)
-    add_escapes(calls, origins)
+    listings = find_listings(tree, origins)
+    add_escapes(calls, origins, listings)
     units = find_units(tree, scopes)
     expansion = expand(find_marks(tree, origins, calls, units), limit=limits.nodes)
     marks = sorted(chain.from_iterable(expansion.marks.values()), key=lambda mark: mark.node.index)
     free = free_parameters(origins)
-    return SemanticModel(tree, scopes, origins, calls, units, marks, expansion, free)
+    return SemanticModel(tree, scopes, origins, calls, listings, units, marks, expansion, free)
 
 
 def ambiguous_arguments(model: SemanticModel) -> Problem | None:
@@ -80,10 +89,14 @@ def ambiguous_arguments(model: SemanticModel) -> Problem | None:
 
 
 def instrumented(model: SemanticModel) -> Edited:
-    """Build the program that runs."""
+    """Build the program that runs, without its lists of tools."""
     whole = arguments_name(model.scopes.top) or ""
     bindings = prologue(model.free, sorted(model.origins.implicit_roots), whole)
-    return instrument(model.tree, model.calls, model.expansion, bindings, model.promises.dropped())
+    inserted = [
+        *dropped_reports(model.tree, model.promises.dropped()),
+        *reading_lists(model.listings),
+    ]
+    return instrument(model.tree, model.calls, model.expansion, bindings, inserted)
 
 
 def argument_reader(model: SemanticModel, limits: Limits) -> ArgumentReader:

@@ -26,10 +26,10 @@ _GIVEN: Final = "__pml_given"
 
 
 def instrument(
-    tree: Tree, calls: Calls, expansion: Expansion, bindings: str, dropped: Iterable[Node] = ()
+    tree: Tree, calls: Calls, expansion: Expansion, bindings: str, others: Iterable[Wrap] = ()
 ) -> Edited:
-    """Build the program that runs; `bindings` come before it, on its first line. `dropped` are
-    expressions with promises that nothing waits for."""
+    """Build the program that runs; `bindings` come before it, on its first line; `others` are edits
+    beside those for its nodes."""
     entry_ids = EntryIds(expansion)
     sites = {site.call.index: site for site in calls.sites}
     units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
@@ -40,7 +40,7 @@ def instrument(
             wraps += writer.mark(mark, function)
     for unit in sorted(units, key=lambda unit: unit.function.index):
         wraps += writer.body(unit)
-    wraps += (_dropped(tree, node) for node in {each.index: each for each in dropped}.values())
+    wraps += others
     return apply(tree.source.text, wraps, first=bindings + entry_ids.table())
 
 
@@ -177,6 +177,11 @@ class _Writer:
         "ternary_expression": _condition,
         "try_statement": _try,
     }
+
+
+def dropped_reports(tree: Tree, dropped: Iterable[Node]) -> list[Wrap]:
+    """Return the edits at expressions with promises that nothing waits for."""
+    return [_dropped(tree, node) for node in {each.index: each for each in dropped}.values()]
 
 
 def _dropped(tree: Tree, node: Node) -> Wrap:

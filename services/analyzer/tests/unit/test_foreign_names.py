@@ -83,6 +83,7 @@ CALLS = {
         'mcp.callTool("behave_echo", { a: await mcp.behave_echo({}) })',
         f"{ECHO}({{a:await{ECHO}({{}})}})",
     ),
+    "a name in a template": ("mcp[`behave${'_'}echo`]({})", f"{ECHO}({{}})"),
     "a computed name that is constant": (
         'mcp.everything["get" + "_sum"]({})',
         f"{SUM}({{}})",
@@ -239,6 +240,8 @@ LEFT = {
     "a computed key in a pattern": "const { [args.n]: get } = mcp.behave; return 1;",
     "a constant computed key in a pattern": 'const { ["get_sum"]: get } = mcp.everything;',
     "the rest of a pattern": "const { ...rest } = mcp.everything; return 1;",
+    "a name after a call": 'return tools[(await mcp.git.status({}), "behave")].echo({});',
+    "a part after a call": 'const e = mcp.everything[(await mcp.git.status({}), "get_sum")];',
     "a list of tools": "const [get_sum] = mcp.everything; return 1;",
     "a name of the language": "return mcp.behave.toString;",
     "a part that is written": "let e = mcp.everything; e.get_sum = 1;",

@@ -97,6 +97,7 @@ UNREAD = {
     "nothing": "",
     "a number": "1",
     "an object and more": '{ name: "behave_echo" }, 1',
+    "a name after a call": '(await mcp.git.status({}), "behave_echo"), {}',
     "a tool that is none": '"behave_nothing", {}',
 }
 
@@ -111,6 +112,11 @@ def test_what_has_no_single_meaning_is_refused_with_the_form_that_works(
 @pytest.mark.parametrize("given", UNREAD.values(), ids=UNREAD)
 def test_a_call_by_name_in_no_known_form_is_refused(given: str) -> None:
     assert complaint(f"mcp.callTool({given})").startswith("1:1 callTool is no function of mcp")
+
+
+def test_no_call_in_a_name_is_dropped() -> None:
+    told = complaint('mcp[(await mcp.git.status({}), "behave_echo")]({})')
+    assert told == "1:1 behave_echo is no tool: write mcp.behave.echo(…)."
 
 
 def test_a_template_tag_is_no_call_of_a_tool() -> None:

@@ -15,7 +15,15 @@ from pml_analysis.names.bindings import Scopes
 from pml_analysis.names.globals import FORBIDDEN, GLOBALS
 from pml_analysis.names.method_names import DATA_METHODS, TAKING_NO_OBJECT
 from pml_analysis.names.origins import BOUND_ROOTS, IMPLICIT_ROOTS, Origins
-from pml_analysis.names.renaming import Renamed, Renaming, opening_of, parts_of, renamed, written
+from pml_analysis.names.renaming import (
+    Renamed,
+    Renaming,
+    is_droppable,
+    opening_of,
+    parts_of,
+    renamed,
+    written,
+)
 from pml_analysis.names.spellings import Spellings, Tool
 from pml_analysis.names.values import Constant
 from pml_analysis.syntax.edits import Replacement
@@ -97,7 +105,7 @@ class _Finder:
         node = call["function"].inner
         while node.kind in MEMBERS:
             key = self.origins.key(node)
-            if not isinstance(key, str):
+            if not isinstance(key, str) or not is_droppable(self.tree, node.children[-1]):
                 return None
             members.append(node)
             keys.append(key)
@@ -255,5 +263,7 @@ class _Finder:
         """Return the text that an expression certainly is."""
         origin = self.origins.of(node)
         if not isinstance(origin, Constant) or origin.type != "string":
+            return None
+        if not is_droppable(self.tree, node):
             return None
         return str(origin.value)

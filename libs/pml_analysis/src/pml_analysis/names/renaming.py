@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from pml_analysis.names.bindings import Scopes
 from pml_analysis.names.spellings import Tool
 from pml_analysis.syntax.edits import Edited, Replacement, overwritten
+from pml_analysis.syntax.node_kinds import WRAPPERS
 from pml_analysis.syntax.tree import Node, Tree
 from pml_analysis.typing.declarations import member, opening
 from pml_common.contracts.callable_names import callable_name
@@ -13,6 +14,10 @@ from pml_common.contracts.display_names import capability_of_tool
 
 _BY_ID: Final = "mcp.call"
 _CAPABILITIES: Final = "capabilities"
+_DROPPABLE: Final = WRAPPERS | {
+    *("+", "binary_expression", "escape_sequence", "identifier", "property_identifier"),
+    *("string", "string_fragment", "template_string", "template_substitution"),
+}
 _MAX_NAMED: Final = 3
 _MAX_LENGTH: Final = 80
 
@@ -46,6 +51,11 @@ def written(tree: Tree, node: Node) -> str:
     """Return the text of a name, on one line."""
     text = " ".join(tree.text(node).split())
     return text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]}…"
+
+
+def is_droppable(tree: Tree, name: Node) -> bool:
+    """Whether the expression of a name does nothing else: it may be replaced."""
+    return all(node.kind in _DROPPABLE for node in tree.subtree(name))
 
 
 def opening_of(scopes: Scopes, tools: list[Tool], name: str = "") -> str | None:

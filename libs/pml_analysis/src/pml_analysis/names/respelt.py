@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pml_analysis.names.origins import Origins
-from pml_analysis.names.renaming import Renamed, Renaming, renamed, written
+from pml_analysis.names.renaming import Renamed, Renaming, is_droppable, renamed, written
 from pml_analysis.names.spellings import Spellings
 from pml_analysis.names.values import FromTools
 from pml_analysis.syntax.edits import Replacement
@@ -40,7 +40,7 @@ class _Finder:
             if not isinstance(origin, FromTools) or node.index in self.origins.changed_members:
                 continue
             path = self._path((*origin.path, self.origins.key(node)), _is_opened(node))
-            if path is None:
+            if path is None or not is_droppable(self.tree, node.children[-1]):
                 continue
             text, start = "".join(map(member, path)), inside.end
             if any(child.kind == "optional_chain" for child in node.children):

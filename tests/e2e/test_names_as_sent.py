@@ -31,6 +31,8 @@ LISTS = """
 const found = [];
 for (const tool in mcp.pml_stub) found.push(tool);
 return { found, own: Object.keys(mcp.pml_stub), has: ["echo" in mcp.pml_stub, "x" in mcp.pml_stub],
+  each: ["pml_stub"].map((name) => Object.keys(mcp[name])),
+  none: Object.keys(mcp[args.gone ?? "x"]),
   servers: Object.keys(mcp).filter((name) => name in { odd: 1, pml_stub: 1, gone: 1 }) };
 """
 
@@ -119,6 +121,8 @@ async def test_servers_and_tools_are_listed_without_asking(harness: StackHarness
         "found": ["echo"],
         "own": ["echo"],
         "has": [True, False],
+        "each": [["echo"]],
+        "none": [],
         "servers": ["odd", "pml_stub"],
     }
     answer = (await harness.http.post("/api/execute", json={"code": LISTS})).json()

@@ -70,6 +70,8 @@ CALLS = {
     "mcp.tools.call": ('mcp.tools.call("behave:echo", {})', f"{ECHO}({{}})"),
     "callTool alone": ('callTool("behave", "echo", {})', f"{ECHO}({{}})"),
     "call_tool alone": ('call_tool({ name: "behave_echo" })', f"{ECHO}()"),
+    "a client's callTool": ('client.callTool({ name: "behave_echo" })', f"{ECHO}()"),
+    "a session's call_tool": ('session.call_tool("behave_echo", {})', f"{ECHO}({{}})"),
     "codemode.callTool": ('codemode.callTool("behave_echo", {})', f"{ECHO}({{}})"),
     "a tool that is no member": ("mcp.odd_then({ a: 1 })", 'mcp.call("odd:then",{a:1})'),
     "a tool that is no member, without arguments": ("tools.odd.then()", 'mcp.call("odd:then")'),

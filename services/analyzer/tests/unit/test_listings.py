@@ -85,6 +85,19 @@ def test_each_list_is_there_once() -> None:
     assert [runs.count(f"__pml_names[{n}]") for n in (0, 1)] == [2, 1]
 
 
+def test_the_tools_of_a_server_known_when_it_runs_are_read_from_the_lists_of_all() -> None:
+    text = "const all = Object.keys(mcp).map((s) => Object.keys(mcp[s])); return [all, X];"
+    text = text.replace("X", "'a' in mcp?.[args.s]")
+    outcome = analysed(text)
+    assert not outcome.dynamic_calls
+    assert outcome.decision.verdict == "allow"
+    table, runs = outcome.instrumented.split("]; const all = ")
+    assert table.startswith(f'const __pml_names = [{SERVERS}, {{ __proto__: null, ["fs"]: {{')
+    assert f'["git"]: {GIT}, ' in table
+    assert "Object.keys(((mcp, __pml_names[1])[s] ?? {}))" in runs
+    assert "'a' in ((mcp, __pml_names[1])?.[args.s] ?? {})" in runs
+
+
 @pytest.mark.parametrize("text", [text for text, _, _ in LISTED.values()])
 def test_what_runs_is_the_text_with_insertions(text: str) -> None:
     outcome = analysed(f"\n{text}")
@@ -111,7 +124,9 @@ ASKED = {
     "a tool": "return Object.keys(mcp.git.status);",
     "capabilities": "return Object.keys(capabilities);",
     "capabilities by their server": "return Object.keys(mcp.cap);",
-    "a part known when it runs": "return Object.keys(mcp[args.server]);",
+    "a part of a part known when it runs": "return Object.keys(mcp[args.server].read);",
+    "a tool known when it runs": "return Object.keys(mcp.git[args.tool]);",
+    "a part of a choice": "const m = args.n ? mcp : mcp.fs; return Object.keys(m[args.n]);",
 }
 
 

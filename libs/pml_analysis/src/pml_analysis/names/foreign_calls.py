@@ -183,7 +183,9 @@ class _Finder:
         return None if found is None else self._renaming(call, found)
 
     def _alone(self, name: str, chain: _Chain) -> Renaming | None:
-        """Resolve a call of a tool without a host's name."""
+        """Resolve a call of a tool without a host's name, or by its name through any client."""
+        if len(chain.keys) == 1 and chain.keys[0] in CALLERS:
+            return self._called_by_name(chain.call)
         if chain.keys or name in CALLERS:
             return self._resolved(chain.call, (name, *chain.keys))
         found = opening_of(self.scopes, self.spellings.listed(name), name)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from pml_analysis.structure.listings import Listing, Path
+from pml_analysis.structure.listings import ANY_SERVER, Listing, Path
 from pml_analysis.syntax.edits import Edited, Wrap
 from pml_analysis.typing.type_text import quoted
 
@@ -11,12 +11,17 @@ _TABLE: Final = "__pml_names"
 
 
 def reading_lists(listings: Sequence[Listing]) -> list[Wrap]:
-    """Rewrite `Object.keys(E)` → `Object.keys((E, __pml_names[0]))`, and the others likewise."""
+    """Rewrite `Object.keys(E)` → `Object.keys((E, __pml_names[0]))`, and the others likewise;
+    `Object.keys(E[name])` → `Object.keys(((E, __pml_names[0])[name] ?? {}))`."""
     paths = paths_of(listings)
-    return [
-        Wrap(node.start, node.end, "(", f", {_TABLE}[{paths.index(path)}])")
-        for node, path in listings
-    ]
+    wraps: list[Wrap] = []
+    for node, path in listings:
+        read = node
+        if path == ANY_SERVER:
+            wraps.append(Wrap(node.start, node.end, "(", " ?? {})"))
+            read = node.inner.children[0]
+        wraps.append(Wrap(read.start, read.end, "(", f", {_TABLE}[{paths.index(path)}])"))
+    return wraps
 
 
 def paths_of(listings: Sequence[Listing]) -> tuple[Path, ...]:
@@ -31,13 +36,19 @@ def with_lists(
     `offered` are the names of tools by server."""
     if not paths:
         return runs
-    lists = (offered if not path else offered.get(path[0], ()) for path in paths)
-    table = f"const {_TABLE} = [{', '.join(map(_object, lists))}]; "
+    table = f"const {_TABLE} = [{', '.join(_list(path, offered) for path in paths)}]; "
     length = len(table)
     moved = ((start + length, end + length) for start, end in runs.insertions)
     return Edited(f"{table}{runs.text}", ((0, length), *moved))
 
 
-def _object(names: Collection[str]) -> str:
+def _list(path: Path, offered: Mapping[str, Collection[str]]) -> str:
+    if path == ANY_SERVER:
+        return _object({server: _object(dict.fromkeys(offered[server], "0")) for server in offered})
+    return _object(dict.fromkeys(offered.get(path[0], ()) if path else offered, "0"))
+
+
+def _object(values: Mapping[str, str]) -> str:
     """Return an object with these names and no other."""
-    return f"{{ __proto__: null{''.join(f', [{quoted(name)}]: 0' for name in sorted(names))} }}"
+    fields = (f", [{quoted(name)}]: {values[name]}" for name in sorted(values))
+    return f"{{ __proto__: null{''.join(fields)} }}"

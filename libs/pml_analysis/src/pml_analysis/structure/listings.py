@@ -14,6 +14,8 @@ from pml_analysis.syntax.node_kinds import MEMBERS
 from pml_analysis.syntax.tree import Node, Tree
 
 Path = tuple[str, ...]
+ANY_SERVER: Final[Path] = ("", "")
+"""Stands for the path of a server that only the run can tell: `mcp[name]`."""
 
 _OF_ALL: Final = frozenset(
     {("Object", "getOwnPropertyNames"), ("Object", "keys"), ("Reflect", "ownKeys")}
@@ -32,14 +34,22 @@ def find_listings(tree: Tree, origins: Origins) -> list[Listing]:
     """Return the listings of a program, in source order."""
     found: list[Listing] = []
     for node in _listed(tree, origins):
-        origin = origins.of(node) if _is_direct(node) else None
-        if isinstance(origin, FromTools) and _is_listed(origin.path):
-            found.append(Listing(node, origin.path))
+        path = _path(origins, node) if _is_direct(node) else None
+        if path is not None:
+            found.append(Listing(node, path))
     return sorted(found, key=lambda each: each.node.start)
 
 
-def _is_listed(path: Path) -> bool:
-    return len(path) < 2 and path != (CAPABILITY_SERVER,)
+def _path(origins: Origins, node: Node) -> Path | None:
+    """Return what an expression lists; None for what is no server, or all of them."""
+    origin = origins.of(node)
+    if isinstance(origin, FromTools):
+        is_listed = len(origin.path) < 2 and origin.path != (CAPABILITY_SERVER,)
+        return origin.path if is_listed else None
+    member = node.inner
+    if member.kind not in MEMBERS or origins.key(member) is not None:
+        return None
+    return ANY_SERVER if origins.of(member.children[0]) == FromTools() else None
 
 
 def _listed(tree: Tree, origins: Origins) -> Iterator[Node]:

@@ -24,6 +24,7 @@ _RESULTS: dict[str, JsonValue] = {
         "structuredContent": {"code": 404},
         "isError": True,
     },
+    "get-sum": {"content": [{"type": "text", "text": "three"}]},
     "broken": {"content": [{"type": "text", "text": "\ud800"}]},
     **{name: {"content": [{"type": "text", "text": name}]} for name in _NO_MEMBERS},
 }

@@ -15,6 +15,7 @@ from pml_analysis.parameters.parameters import parameters_schema
 from pml_analysis.rules.forbidden import forbidden
 from pml_analysis.rules.warnings import warnings
 from pml_analysis.running.injected import injected
+from pml_analysis.running.listed_names import paths_of, with_lists
 from pml_analysis.running.normal_form import code_hash
 from pml_analysis.running.returned_parts import ReturnedPart, returned_parts
 from pml_analysis.semantic_model import (
@@ -69,7 +70,11 @@ class Analysis:
     tell."""
     inserted: tuple[tuple[int, int], ...]
     """Spans of `code` that are not the author's."""
+    written: str | None
+    """The text of the author, where `code` without these spans is another."""
     notices: tuple[str, ...]
+    reads_catalog: bool
+    """Whether it depends on tools that it does not call."""
     instrumented: str
     insertions: tuple[tuple[int, int], ...]
     """Spans of `instrumented` that are not the author's."""
@@ -79,7 +84,7 @@ class Analysis:
     @property
     def source(self) -> Source:
         """Its `code`, with the author's positions."""
-        return Source(self.code, self.inserted)
+        return Source(self.code, self.inserted, self.written)
 
 
 @dataclass(frozen=True)
@@ -106,15 +111,15 @@ def analyze(
 ) -> Analysis | Rejection:
     """Analyse a program: the body of an async function in TypeScript that calls these tools and
     capabilities. `known_as` are the names of the capability that it is, if it runs as one. Where a
-    client `submitted` it, a Markdown fence is taken off, and a program that ends without its result
-    is completed.
+    client `submitted` it, a Markdown fence is taken off, names that tools have at other hosts are
+    replaced, and a program that ends without its result is completed.
 
     Lines and columns count from 1, columns in code points; they are those of the text as given.
     """
     try:
-        read = read_program(code, limits, submitted=submitted)
         toolbox = Toolbox(tools, capabilities.definitions)
-        known = _Known(toolbox, capabilities, known_as, dry_run, read.notices)
+        read = read_program(code, limits, toolbox.tools.spellings, submitted=submitted)
+        known = _Known(toolbox, capabilities, known_as, dry_run, read.notices, read.is_renamed)
         return _refuse(read.model, known) or _describe(read.model, known, policy, limits)
     except Unreadable as error:
         return _rejection(error.source, error.problems, kind=error.kind)
@@ -151,14 +156,15 @@ def _too_much(
 
 @dataclass(frozen=True)
 class _Known:
-    """The targets a program may call, its own names, whether it is a dry run, and what was changed
-    in its text."""
+    """The targets a program may call, its own names, whether it is a dry run, what was changed in
+    its text, and whether names of tools were."""
 
     toolbox: Toolbox
     library: Library
     names: Sequence[str]
     dry_run: DryRun | None
     notices: tuple[str, ...]
+    is_renamed: bool
 
 
 def _refuse(model: SemanticModel, known: _Known) -> Rejection | None:
@@ -170,7 +176,9 @@ def _refuse(model: SemanticModel, known: _Known) -> Rejection | None:
     if (ambiguous := ambiguous_arguments(model)) is not None:
         refused.append(ambiguous)
     refused += islice(known.library.problems(calls.sites), MAX_DIAGNOSTICS)
+    refused += known.toolbox.servers_called(calls.by_one_name)
     missing = list(islice(known.toolbox.missing(calls.sites), MAX_DIAGNOSTICS))
+    missing += islice(known.toolbox.unknown_names(calls.by_one_name), MAX_DIAGNOSTICS)
     missing += islice(known.library.missing_tools_of(calls.sites, known.toolbox), MAX_DIAGNOSTICS)
     if not refused and not missing:
         return None
@@ -196,7 +204,11 @@ def _describe(
     nested = library.nested(reached, policy, toolbox)
     called = [node for node in nodes if isinstance(node, TaskNode | CapabilityNode)]
     given = [(toolbox.signature(sites[node.id][0]).inputs, node.arguments) for node in called]
-    edited = instrumented(model, _returned(model, reader, sites, toolbox))
+    paths = paths_of(model.listings)
+    is_listed = paths or any(one.capability.lists for one in reached)
+    offered = toolbox.offered(policy) if is_listed else {}
+    marked = instrumented(model, _returned(model, reader, sites, toolbox))
+    runs = with_lists(composed(marked, tree.source.inserted), paths, offered)
     needed = {
         site: toolbox.signature(site).inputs
         for site, _ in sites.values()
@@ -213,14 +225,16 @@ def _describe(
         diagnostics=_warned(model, library),
         decision=decide(uses, dynamic, policy, toolbox.tools, reached, known.names, known.dry_run),
         capabilities=nested,
-        injected=injected(nested, reached),
+        injected=injected(nested, reached, offered),
         parameters_schema=parameters,
         code_hash=code_hash(tree, scopes),
         code=tree.source.text,
         inserted=tree.source.inserted,
+        written=tree.source.written,
         notices=known.notices,
-        instrumented=edited.text,
-        insertions=composed(edited, tree.source.inserted).insertions,
+        reads_catalog=known.is_renamed or bool(paths),
+        instrumented=runs.text,
+        insertions=runs.insertions,
         free=(*model.free, *sorted(origins.implicit_roots)),
     )
 

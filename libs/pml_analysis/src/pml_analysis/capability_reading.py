@@ -9,6 +9,7 @@ from pml_analysis.decision.capabilities import Capability
 from pml_analysis.names.scopes import resolve_scopes
 from pml_analysis.nodes import nodes_of
 from pml_analysis.rules.forbidden import forbidden
+from pml_analysis.running.listed_names import paths_of
 from pml_analysis.running.normal_form import code_hash
 from pml_analysis.running.program_shape import ProgramShape, program_shape
 from pml_analysis.semantic_model import (
@@ -84,6 +85,7 @@ def _read(about: CapabilityDescription, tree: Tree, limits: Limits) -> Capabilit
     model = build_model(tree, limits)
     calls, ambiguous = model.calls, ambiguous_arguments(model)
     problems = [*forbidden(tree, model.scopes, model.origins), *calls.problems]
+    problems += [each.problem for each in calls.by_one_name]
     problems += [] if ambiguous is None else [ambiguous]
     if problems:
         return _faulty(about, tree.source, problems)
@@ -96,6 +98,7 @@ def _read(about: CapabilityDescription, tree: Tree, limits: Limits) -> Capabilit
         dynamic=tuple(_expression(tree, node) for node in calls.dynamic),
         nodes=_nodes(model, limits),
         runs=instrumented(model),
+        lists=paths_of(model.listings),
     )
 
 

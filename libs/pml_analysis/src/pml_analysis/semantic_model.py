@@ -13,11 +13,19 @@ from pml_analysis.names.builtins import Builtins
 from pml_analysis.names.origins import Origins
 from pml_analysis.names.scopes import resolve_scopes
 from pml_analysis.parameters.parameters import free_parameters
-from pml_analysis.running.instrument import arguments_name, instrument, prologue
+from pml_analysis.running.instrument import (
+    arguments_name,
+    dropped_reports,
+    instrument,
+    missing_reports,
+    prologue,
+)
+from pml_analysis.running.listed_names import reading_lists
 from pml_analysis.running.returned_parts import ReturnedPart
 from pml_analysis.structure.calls import Calls, find_calls
 from pml_analysis.structure.escapes import add_escapes
 from pml_analysis.structure.expansion import Expansion, expand
+from pml_analysis.structure.listings import Listing, find_listings
 from pml_analysis.structure.marks import Mark, find_marks
 from pml_analysis.structure.promises import Promises
 from pml_analysis.structure.units import Unit, find_units
@@ -35,6 +43,7 @@ class SemanticModel:
     scopes: Scopes
     origins: Origins
     calls: Calls
+    listings: Sequence[Listing]
     units: Sequence[Unit]
     marks: Sequence[Mark]
     expansion: Expansion
@@ -62,12 +71,13 @@ def build_model(tree: Tree, limits: Limits) -> SemanticModel:
     scopes = resolve_scopes(tree)
     origins = Origins(tree, scopes)
     calls = find_calls(tree, origins)
-    add_escapes(calls, origins)
+    listings = find_listings(tree, origins)
+    add_escapes(calls, origins, listings)
     units = find_units(tree, scopes)
     expansion = expand(find_marks(tree, origins, calls, units), limit=limits.nodes)
     marks = sorted(chain.from_iterable(expansion.marks.values()), key=lambda mark: mark.node.index)
     free = free_parameters(origins)
-    return SemanticModel(tree, scopes, origins, calls, units, marks, expansion, free)
+    return SemanticModel(tree, scopes, origins, calls, listings, units, marks, expansion, free)
 
 
 def ambiguous_arguments(model: SemanticModel) -> Problem | None:
@@ -81,12 +91,16 @@ def ambiguous_arguments(model: SemanticModel) -> Problem | None:
 
 
 def instrumented(model: SemanticModel, returned: Iterable[ReturnedPart] = ()) -> Edited:
-    """Build the program that runs; `returned` are the parts of results that are told if they are
-    missing."""
+    """Build the program that runs, without its lists of tools; `returned` are the parts of results
+    that are told if they are missing."""
     whole = arguments_name(model.scopes.top) or ""
     bindings = prologue(model.free, sorted(model.origins.implicit_roots), whole)
-    dropped = model.promises.dropped()
-    return instrument(model.tree, model.calls, model.expansion, bindings, dropped, returned)
+    inserted = [
+        *dropped_reports(model.tree, model.promises.dropped()),
+        *missing_reports(model.tree, returned),
+        *reading_lists(model.listings),
+    ]
+    return instrument(model.tree, model.calls, model.expansion, bindings, inserted)
 
 
 def argument_reader(model: SemanticModel, limits: Limits) -> ArgumentReader:

@@ -6,8 +6,13 @@ from typing import Literal
 
 from tree_sitter import Tree as RawTree
 
+from pml_analysis.names.foreign_calls import foreign_calls
+from pml_analysis.names.renaming import notice
+from pml_analysis.names.respelt import respelt
+from pml_analysis.names.spellings import Spellings
 from pml_analysis.running.completion import completed
 from pml_analysis.semantic_model import SemanticModel, build_model
+from pml_analysis.syntax.edits import Edited, composed
 from pml_analysis.syntax.parser import TooBroken, parse, view
 from pml_analysis.syntax.source import Source
 from pml_analysis.text.fences import unfenced
@@ -33,15 +38,18 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class ReadProgram:
-    """The model of a program, and what was changed in its text."""
+    """The model of a program, what was changed in its text, and whether names of tools were."""
 
     model: SemanticModel
     notices: tuple[str, ...]
+    is_renamed: bool = False
 
 
-def read_program(code: str, limits: Limits, *, submitted: bool) -> ReadProgram:
-    """Parse a program; of one that a client `submitted`, take off the fence, and complete it.
-    Raises Unreadable, TooDeep, TooManyNodes."""
+def read_program(
+    code: str, limits: Limits, spellings: Spellings, *, submitted: bool
+) -> ReadProgram:
+    """Parse a program; of one that a client `submitted`, take off the fence, replace the names of
+    other hosts, and complete it. Raises Unreadable, TooDeep, TooManyNodes."""
     source, notices = Source(code), ()
     problems = unreadable(code, limits)
     if problems:
@@ -59,12 +67,36 @@ def read_program(code: str, limits: Limits, *, submitted: bool) -> ReadProgram:
     if problems:
         raise Unreadable(source, problems)
     model = build_model(view(raw, source, nesting=limits.nesting), limits)
-    whole = completed(model.tree, model.scopes, model.calls, model.promises) if submitted else None
-    if whole is None:
+    if not submitted:
         return ReadProgram(model, notices)
-    source = Source(*whole.edited)
-    tree = view(parse(source), source, nesting=limits.nesting)
-    return ReadProgram(build_model(tree, limits), (*notices, whole.notice))
+    model, told = _renamed(model, limits, spellings)
+    whole = completed(model.tree, model.scopes, model.calls, model.promises)
+    if whole is None:
+        return ReadProgram(model, (*notices, *told), bool(told))
+    model = _rebuilt(model, whole.edited, limits)
+    return ReadProgram(model, (*notices, *told, whole.notice), bool(told))
+
+
+def _renamed(
+    model: SemanticModel, limits: Limits, spellings: Spellings
+) -> tuple[SemanticModel, tuple[str, ...]]:
+    """Replace the names of other hosts; return the notice, too."""
+    calls = foreign_calls(model.tree, model.scopes, model.origins, spellings)
+    if calls is not None:
+        model = _rebuilt(model, calls.edited, limits)
+    parts = respelt(model.tree, model.origins, spellings)
+    if parts is not None:
+        model = _rebuilt(model, parts.edited, limits)
+    names = [name for each in (calls, parts) if each is not None for name in each.names]
+    return model, (notice(names),) if names else ()
+
+
+def _rebuilt(model: SemanticModel, edited: Edited, limits: Limits) -> SemanticModel:
+    """Build the model of an edited program, with the author's positions."""
+    before = model.tree.source
+    text, inserted = composed(edited, before.inserted)
+    source = Source(text, inserted, before.authors)
+    return build_model(view(parse(source), source, nesting=limits.nesting), limits)
 
 
 def _parsed(source: Source) -> RawTree:

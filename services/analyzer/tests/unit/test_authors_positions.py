@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pml_analysis.syntax.edits import Edited, Wrap, apply, composed
+from pml_analysis.syntax.edits import Edited, Replacement, Wrap, apply, composed, overwritten
 from pml_analysis.syntax.source import Position, Source
 
 TEXT = "one two\nthree"
@@ -55,3 +55,27 @@ def test_without_the_insertions_of_both_edits_the_text_is_the_first(
     assert all(start < end for start, end in twice.insertions)
     ends = [end for _, end in twice.insertions]
     assert all(end <= start for end, (start, _) in zip(ends, twice.insertions[1:], strict=False))
+
+
+def test_a_replaced_range_keeps_its_length_and_its_lines() -> None:
+    edited = overwritten("ab\tc\r\nd(e)", [Replacement(0, 7, "x"), Replacement(8, 9, "long")])
+    assert edited == Edited("x   \r\n (long)", ((9, 12),))
+    edited = overwritten("a\nb\u2028c", [Replacement(0, 5, "long")])
+    assert edited == Edited("long\n \u2028 ", ((1, 4),))
+    edited = overwritten("ab", [Replacement(1, 1, "x"), Replacement(2, 2, "y")])
+    assert edited == Edited("axby", ((1, 2), (3, 4)))
+
+
+@given(LETTERS, st.integers(0, 12), st.integers(0, 12), st.text("xyz", max_size=6))
+def test_characters_beside_a_replaced_range_keep_their_positions(
+    text: str, first: int, second: int, new: str
+) -> None:
+    start, end = sorted(min(at, len(text)) for at in (first, second))
+    edited = overwritten(text, [Replacement(start, end, new)])
+    source = Source(*edited, written=text)
+    assert len(without(edited)) == len(text)
+    assert without(edited)[:start] == text[:start]
+    assert without(edited)[end:] == text[end:]
+    assert source.authors == text
+    assert source.line(1) == Source(text).line(1)
+    assert source.position(len(edited.text)) == Source(text).position(len(text))

@@ -137,7 +137,7 @@ REFUSED = {
     ),
     "a name without a server": (
         "mcp.call('read')",
-        "1:1 mcp.call takes \"server:tool\"; this is 'read'.",
+        "1:1 read is no tool: write mcp.fs.read(…).",
     ),
 }
 

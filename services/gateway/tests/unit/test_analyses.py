@@ -55,6 +55,9 @@ class Analyzer(QueryClient):
                 return ProgramAnalysis(analyzed=_changed(of, of.requested.code))
             case "changed from another":
                 return ProgramAnalysis(analyzed=_changed(of, "return 3;"))
+            case "reads the catalog":
+                analysis = analyzed(of).model_copy(update={"reads_catalog": True})
+                return ProgramAnalysis(analyzed=analysis)
             case "calls a capability":
                 return ProgramAnalysis(analyzed=with_capability(analyzed(of)))
             case _:
@@ -129,7 +132,7 @@ async def test_an_analysis_that_may_be_out_of_date_is_made_anew(change: str) -> 
     assert len(scene.analyzer.asked) == 2
 
 
-@pytest.mark.parametrize("kind", ["rejected", "calls a capability", "long"])
+@pytest.mark.parametrize("kind", ["rejected", "calls a capability", "reads the catalog", "long"])
 async def test_what_depends_on_more_or_is_long_is_not_kept(kind: str) -> None:
     scene = Scene(Analyzer(kind))
     code = "/" * MAX_LENGTH + "1" if kind == "long" else "return 1;"

@@ -35,6 +35,10 @@ FAILED = replace(READY, state="failed", tools=0, error="cannot start it", announ
         ('mcp.call("fs:read", {})', ["fs"]),
         ("const offset = fs_2 + nfs;", []),
         ("mcp['fs-2'].read({})", []),
+        ("mcp.fs_read({})", ["fs"]),
+        ("callTool('fs_read', {})", ["fs"]),
+        ("mcp__fs__read({})", ["fs"]),
+        ("codemode.my_fs_read({})", ["my-fs"]),
     ],
 )
 def test_a_server_is_named_by_its_whole_name(program: str, names: list[str]) -> None:

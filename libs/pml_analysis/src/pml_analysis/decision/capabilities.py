@@ -32,7 +32,7 @@ _REFERENCE: Final = re.compile(r"[A-Za-z0-9_.:@-]{1,256}")
 class Capability:
     """A capability and the calls of its program: tools as (server, name), capabilities as it names
     them, and expressions known only at run time; `nodes` are these calls, as in its structure,
-    `runs` is its program as it runs, `fault` is why it cannot be called."""
+    `runs` is its program as it runs but for its `lists`, `fault` is why it cannot be called."""
 
     about: CapabilityDescription
     tools: tuple[tuple[str, str], ...] = ()
@@ -40,6 +40,7 @@ class Capability:
     dynamic: tuple[str, ...] = ()
     nodes: tuple[TaskNode | CapabilityNode, ...] = ()
     runs: Edited = _NOTHING
+    lists: tuple[tuple[str, ...], ...] = ()
     fault: str | None = None
 
     @property

@@ -2,19 +2,28 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Final, NamedTuple, overload
 
 from pml_analysis.decision.spreads import with_keys
-from pml_analysis.structure.calls import CAPABILITY_SERVER, CallSite
+from pml_analysis.names.foreign_calls import CALLERS
+from pml_analysis.names.spellings import Spellings
+from pml_analysis.structure.calls import CAPABILITY_SERVER, CallSite, OneName
 from pml_analysis.text.confusables import confusable_character, imitated_name
 from pml_analysis.text.problems import Problem
+from pml_analysis.typing.declarations import member, opening
 from pml_common.contracts.capability import CapabilityDescription
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.structure import NO_SERVER, NO_TOOLS, CapabilityNode, Node, TaskNode
 from pml_common.contracts.tool import QuarantinedTool, ToolDefinition
 from pml_common.provides.json_schema import ANYTHING, Described, described
 
 _MAX_NAME: Final = 100
 _MAX_NAMES: Final = 8
+_MAX_WAYS: Final = 5
+_BY_NAME: Final = (
+    'write mcp.<server>.<tool>(…), or mcp.call("<server>:<tool>", …) where the name is computed'
+)
 
 
 class ToolSignature(NamedTuple):
@@ -44,6 +53,11 @@ class Tools(Sequence[ToolDefinition]):
         self.quarantined = {(tool.server, tool.name): tool for tool in quarantined}
         self._hashes: dict[tuple[str, str], str] = {}
         self._signatures: dict[tuple[str, str], ToolSignature] = {}
+
+    @cached_property
+    def spellings(self) -> Spellings:
+        """The names that may mean these tools."""
+        return Spellings(self.by_server)
 
     def hash_of(self, tool: ToolDefinition) -> str:
         """Return the definition hash of one of these tools, computed on first use."""
@@ -130,6 +144,15 @@ class Toolbox:
         """Find a tool by server and name."""
         return self._servers.get(server, {}).get(tool)
 
+    def offered(self, policy: Policy) -> dict[str, list[str]]:
+        """Return the names of the tools that the policy does not deny, by server: those that
+        clients are shown."""
+        found: dict[str, list[str]] = {}
+        for tool in self.tools:
+            if policy.verdict_on(tool)[0] != "deny":
+                found.setdefault(tool.server, []).append(tool.name)
+        return found
+
     def missing(self, sites: Sequence[CallSite]) -> Iterator[Problem]:
         """Yield a problem for every site whose tool is missing; each name is explained once."""
         explained: dict[tuple[str, str], str] = {}
@@ -139,6 +162,32 @@ class Toolbox:
                 if name not in explained:
                     explained[name] = self.explain(*name)
                 yield Problem(site.callee.start, explained[name])
+
+    def servers_called(self, calls: Sequence[OneName]) -> Iterator[Problem]:
+        """Yield a problem for every call of a server."""
+        return (each.problem for each in calls if each.name in self._servers)
+
+    def unknown_names(self, calls: Sequence[OneName]) -> Iterator[Problem]:
+        """Yield a problem for every call by one name that is no server, with the form that
+        works."""
+        for each in calls:
+            if each.name not in self._servers:
+                yield Problem(each.problem.offset, self._explain_name(each))
+
+    def _explain_name(self, call: OneName) -> str:
+        name = call.name[:_MAX_NAME]
+        meant = self.tools.spellings.tools(name)
+        if meant:
+            return f"{name} is no tool: write {_ways(meant)}."
+        if name in CALLERS:
+            return f"{name} is no function of mcp: {_BY_NAME}."
+        if not self._servers:
+            return f"{name} cannot be called: {NO_TOOLS}"
+        joint = {f"{tool.server}_{tool.name}": (tool.server, tool.name) for tool in self.tools}
+        near = [joint[each] for each in get_close_matches(name, joint, n=3)]
+        hint = f"Did you mean {_ways(near)}?" if near else f"Connected: {_listed(self._servers)}."
+        is_text = call.problem.message.startswith("mcp.call")
+        return f"{call.problem.message if is_text else _no_tool(name)} {hint}"
 
     def explain(self, server: str, tool: str) -> str:
         """Explain why a tool is missing, with suggestions."""
@@ -152,6 +201,9 @@ class Toolbox:
             near = self._same_tool_elsewhere(tool) + self._alike(server, tool)
             hint = did_you_mean(near) or f"Connected: {_listed(self._servers)}."
             return f"{NO_SERVER} {quoted(server)}{_confusable(server)}. {hint}"
+        meant = self.tools.spellings.tools_of(server, tool)
+        if meant:
+            return f"{quoted(server)} has no tool {quoted(tool)}: write {_ways(meant)}."
         near = [f"{server}:{name}" for name in _close(tool, known)]
         hint = did_you_mean(near + self._same_tool_elsewhere(tool)) or (
             f"It has: {_listed(known)}."
@@ -168,6 +220,17 @@ class Toolbox:
             tools = _close(tool, self._servers[near])
             found += [f"{near}:{name}" for name in tools[:1]] or [near]
         return found
+
+
+def _ways(tools: Sequence[tuple[str, str]]) -> str:
+    """List calls of tools as a program writes them."""
+    ways = [f"{opening(*tool)}…)" for tool in tools[:_MAX_WAYS]]
+    more = f", or {len(tools) - _MAX_WAYS} more" if len(tools) > _MAX_WAYS else ""
+    return " or ".join(ways) + more
+
+
+def _no_tool(name: str) -> str:
+    return f"mcp{member(name)} is no tool: call mcp.<server>.<tool>(…)."
 
 
 def _close(name: str, known: Mapping[str, object]) -> list[str]:

@@ -3,22 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-_OF_TEXTS: Final = (
-    "charAt charCodeAt codePointAt endsWith localeCompare match matchAll normalize padEnd padStart"
-    " repeat replace replaceAll search split startsWith substr substring toLocaleLowerCase"
-    " toLocaleUpperCase toLowerCase toUpperCase trim trimEnd trimStart"
-)
-_OF_LISTS: Final = (
-    "copyWithin every fill filter find findIndex findLast findLastIndex flat flatMap forEach join"
-    " map pop push reduce reduceRight reverse shift some sort splice toReversed toSorted toSpliced"
-    " unshift with"
-)
-_OF_NUMBERS: Final = "toExponential toFixed toPrecision"
+from pml_analysis.names.method_names import OF_LISTS, OF_NUMBERS, OF_TEXTS
 
 METHODS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(_OF_TEXTS.split(), "string"),
-    **dict.fromkeys(_OF_LISTS.split(), "array"),
-    **dict.fromkeys(_OF_NUMBERS.split(), "number"),
+    **dict.fromkeys(OF_TEXTS.split(), "string"),
+    **dict.fromkeys(OF_LISTS.split(), "array"),
+    **dict.fromkeys(OF_NUMBERS.split(), "number"),
 }
 """The type that has each method; methods of several types are left out."""
 

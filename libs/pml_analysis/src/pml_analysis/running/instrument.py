@@ -30,16 +30,10 @@ _MAX_INSPECTED: Final = 10 * _MAX_TOLD
 
 
 def instrument(
-    tree: Tree,
-    calls: Calls,
-    expansion: Expansion,
-    bindings: str,
-    dropped: Iterable[Node] = (),
-    returned: Iterable[ReturnedPart] = (),
+    tree: Tree, calls: Calls, expansion: Expansion, bindings: str, others: Iterable[Wrap] = ()
 ) -> Edited:
-    """Build the program that runs; `bindings` come before it, on its first line. `dropped` are
-    expressions with promises that nothing waits for, `returned` those that give the program its
-    value and may be undefined."""
+    """Build the program that runs; `bindings` come before it, on its first line; `others` are edits
+    beside those for its nodes."""
     entry_ids = EntryIds(expansion)
     sites = {site.call.index: site for site in calls.sites}
     units = {mark.unit for marks in expansion.marks.values() for mark in marks if mark.unit}
@@ -50,8 +44,7 @@ def instrument(
             wraps += writer.mark(mark, function)
     for unit in sorted(units, key=lambda unit: unit.function.index):
         wraps += writer.body(unit)
-    wraps += (_dropped(tree, node) for node in {each.index: each for each in dropped}.values())
-    wraps += (_returned(tree, part) for part in returned)
+    wraps += others
     return apply(tree.source.text, wraps, first=bindings + entry_ids.table())
 
 
@@ -190,10 +183,20 @@ class _Writer:
     }
 
 
+def dropped_reports(tree: Tree, dropped: Iterable[Node]) -> list[Wrap]:
+    """Return the edits at expressions with promises that nothing waits for."""
+    return [_dropped(tree, node) for node in {each.index: each for each in dropped}.values()]
+
+
 def _dropped(tree: Tree, node: Node) -> Wrap:
     """Rewrite `f()` → `__pml.dropped(9, 1, f())`, with line and column of the author's."""
     line, column = tree.source.position(node.start)
     return _round(node, f"__pml.dropped({line}, {column}, ", ")")
+
+
+def missing_reports(tree: Tree, returned: Iterable[ReturnedPart]) -> list[Wrap]:
+    """Return the edits at expressions that give the program its value and may be undefined."""
+    return [_returned(tree, part) for part in returned]
 
 
 def _returned(tree: Tree, part: ReturnedPart) -> Wrap:

@@ -40,6 +40,15 @@ class CallSite:
         return f"{self.server}:{self.tool}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OneName:
+    """A call by a name that is no tool of a server: `mcp.fs(…)`, `mcp.call("read")`; `problem` is
+    what is wrong with it whatever the tools."""
+
+    name: str
+    problem: Problem
+
+
 @dataclass
 class Calls:
     """The calls found, each sort in source order."""
@@ -47,6 +56,7 @@ class Calls:
     sites: list[CallSite] = field(default_factory=list[CallSite])
     dynamic: list[Node] = field(default_factory=list[Node])
     problems: list[Problem] = field(default_factory=list[Problem])
+    by_one_name: list[OneName] = field(default_factory=list[OneName])
 
 
 def find_calls(tree: Tree, origins: Origins) -> Calls:
@@ -65,8 +75,11 @@ def _classify(calls: Calls, origins: Origins, call: Node, callee: Node, origin: 
             calls.problems.append(Problem(callee.start, message))
         case FromTools(path=(server, tool)):
             calls.sites.append(_site(call, callee, server, tool, 0))
+        case FromTools(path=(name,)) if name != CAPABILITY_SERVER:
+            message = f"{name} is a server, not a tool: call mcp.{name}.<tool>(…)."
+            calls.by_one_name.append(OneName(name, Problem(callee.start, message)))
         case FromTools(path=path):
-            calls.problems.append(Problem(callee.start, _not_a_tool(path)))
+            calls.problems.append(Problem(callee.start, _NO_CAP if path else _NO_TOOL))
         case CallByName():
             _by_name(calls, origins, call, callee)
         case FromCapabilities(path=(name,)):
@@ -89,7 +102,11 @@ def _by_name(calls: Calls, origins: Origins, call: Node, callee: Node) -> None:
     server, colon, tool = str(name.value).partition(":")
     if not (server and colon and tool):
         message = f'mcp.call takes "server:tool"; this is {name.value!r}.'
-        calls.problems.append(Problem(callee.start, message))
+        problem = Problem(callee.start, message)
+        if server == CAPABILITY_SERVER:
+            calls.problems.append(problem)
+        else:
+            calls.by_one_name.append(OneName(str(name.value), problem))
     else:
         calls.sites.append(_site(call, callee, server, tool, 1))
 
@@ -115,10 +132,5 @@ _NO_CAPABILITY: Final = (
     "capabilities is not a function: call one of the capabilities, capabilities.<name>(…)."
 )
 
-
-def _not_a_tool(path: tuple[str, ...]) -> str:
-    if path == (CAPABILITY_SERVER,):
-        return 'cap is no tool: call a capability by its name, mcp.call("cap:<name>", …).'
-    if not path:
-        return "mcp is not a tool: call one of its servers' tools, mcp.<server>.<tool>(…)."
-    return f"{path[0]} is a server, not a tool: call mcp.{path[0]}.<tool>(…)."
+_NO_TOOL: Final = "mcp is not a tool: call one of its servers' tools, mcp.<server>.<tool>(…)."
+_NO_CAP: Final = 'cap is no tool: call a capability by its name, mcp.call("cap:<name>", …).'

@@ -1,11 +1,12 @@
 """Escapes pass: tools used as values where later calls cannot be traced back to them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pml_analysis.names.choices import arms
 from pml_analysis.names.origins import CHAIN, Origins
 from pml_analysis.names.values import either, holds_tools
 from pml_analysis.structure.calls import Calls
+from pml_analysis.structure.listings import Listing
 from pml_analysis.syntax.node_kinds import CONDITIONALS, DISCARDING
 from pml_analysis.syntax.tree import Node
 
@@ -35,10 +36,12 @@ _FORWARDING = frozenset({"delete", "instanceof"})
 """Operators that pass the value on: the result may be tested in turn."""
 
 
-def add_escapes(calls: Calls, origins: Origins) -> None:
-    """Add to the dynamic calls every value that contains tools and goes where nothing follows
-    it."""
+def add_escapes(calls: Calls, origins: Origins, listings: Iterable[Listing] = ()) -> None:
+    """Add to the dynamic calls every value that contains tools and goes where nothing follows it;
+    of `listings` only names are read."""
     escaped = {node.index: node for node in _escapes(origins)}
+    for listing in listings:
+        escaped.pop(listing.node.index, None)
     calls.dynamic.extend(escaped.values())
     calls.dynamic.sort(key=lambda node: node.start)
 

@@ -1,8 +1,14 @@
-"""Edits that insert text around ranges and keep every character of the author's."""
+"""Edits of a text that keep the positions of the author's: insertions around ranges, and
+replacements of ranges by texts of the same length and insertions."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from pml_analysis.syntax.source import LINE_END
+
+_TEXT: Final = re.compile("[^\n\r\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -15,9 +21,17 @@ class Wrap:
     after: str = ""
 
 
+class Replacement(NamedTuple):
+    """Another text for a range; for an empty range, an insertion."""
+
+    start: int
+    end: int
+    text: str
+
+
 class Edited(NamedTuple):
     """A text after edits; `insertions` are the inserted spans, in order, one for each piece:
-    without them it is the original."""
+    without them it is the original, or as long where ranges were replaced."""
 
     text: str
     insertions: tuple[tuple[int, int], ...]
@@ -53,6 +67,23 @@ def apply(text: str, wraps: Iterable[Wrap], *, first: str = "") -> Edited:
         position = wrap.start
         open_wraps.append(wrap)
     close(len(text))
+    writing.keep(text[position:])
+    return Edited("".join(writing.pieces), tuple(writing.insertions))
+
+
+def overwritten(text: str, replacements: Iterable[Replacement]) -> Edited:
+    """Return the text with disjoint ranges replaced and every other character at its position:
+    blanks fill a range up, what exceeds its first line is inserted there, its line ends stay."""
+    writing = _Writing()
+    position = 0
+    for start, end, new in sorted(replacements):
+        old = text[start:end]
+        line_end = LINE_END.search(old)
+        room = line_end.start() if line_end is not None else len(old)
+        writing.keep(text[position:start] + new[:room])
+        writing.insert(new[room:])
+        writing.keep(_TEXT.sub(" ", old[min(room, len(new)) :]))
+        position = end
     writing.keep(text[position:])
     return Edited("".join(writing.pieces), tuple(writing.insertions))
 

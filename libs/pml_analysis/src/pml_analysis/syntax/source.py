@@ -21,15 +21,26 @@ class Position(NamedTuple):
 class Source:
     """A text with offsets in code points; lines end as in JavaScript. `inserted` are its spans
     `[start, end)`, in order and without a line end, that the author did not write: positions and
-    lines are those of the text without them."""
+    lines are those of the text without them, or of the `written` one, which is as long: that of
+    the author where ranges of it were replaced."""
 
-    def __init__(self, text: str, inserted: Sequence[tuple[int, int]] = ()) -> None:
+    def __init__(
+        self, text: str, inserted: Sequence[tuple[int, int]] = (), written: str | None = None
+    ) -> None:
         self.text = text
         self.inserted = tuple(inserted)
+        self.written = written
+
+    @property
+    def authors(self) -> str:
+        """The text that the author wrote."""
+        return self._authors.text
 
     @cached_property
     def _authors(self) -> "Source":
         """The text without what was inserted."""
+        if self.written is not None:
+            return Source(self.written)
         if not self.inserted:
             return self
         parts: list[str] = []

@@ -65,7 +65,9 @@ def declarations(
     shelves = [
         f"readonly {key(server)}: {block(_members(reached))}"
         for server, known in servers.items()
-        if (reached := {tool: it for tool, it in known.items() if not _by_id(server, tool)})
+        if (
+            reached := {tool: it for tool, it in known.items() if not is_called_by_id(server, tool)}
+        )
     ]
     calls = [*_calls(servers), *_capability_calls(learned)]
     return "".join(
@@ -97,15 +99,20 @@ def result_type(tool: ToolDefinition) -> str:
 
 def called_by(tool: ToolDefinition) -> str:
     """Return a call of a tool up to its arguments: `mcp.fs.read(`."""
-    if _by_id(tool.server, tool.name):
-        return f"mcp.call({quoted(tool.tool_id)}, "
-    return f"mcp{_member(tool.server)}{_member(tool.name)}("
+    return opening(tool.server, tool.name)
+
+
+def opening(server: str, tool: str) -> str:
+    """Return a call of the tool of this path up to its arguments."""
+    if is_called_by_id(server, tool):
+        return f"mcp.call({quoted(f'{server}:{tool}')}, "
+    return f"mcp{member(server)}{member(tool)}("
 
 
 def capability_signature(name: str, parameters_schema: JsonObject) -> str:
     """Build the same of a capability, by the name that programs call it by."""
     it = ToolDefinition(server="capability", name=name, input_schema=parameters_schema)
-    return _signature(f"capabilities{_member(name)}(", (it.server, it.name), it)
+    return _signature(f"capabilities{member(name)}(", (it.server, it.name), it)
 
 
 def as_module(text: str) -> str:
@@ -150,12 +157,13 @@ def _signature(called: str, path: tuple[str, str], tool: ToolDefinition) -> str:
     return f"{types}{called}{it.parameters}): {it.result}"
 
 
-def _by_id(server: str, tool: str) -> bool:
+def is_called_by_id(server: str, tool: str) -> bool:
     """Whether a tool is called by its id alone."""
     return server == _BY_NAME or not is_member(server, tool)
 
 
-def _member(name: str) -> str:
+def member(name: str) -> str:
+    """Return the access to a member of this name."""
     return f".{name}" if key(name) == name else f"[{quoted(name)}]"
 
 
@@ -189,7 +197,7 @@ def _calls(servers: Mapping[str, Mapping[str, _Callable]]) -> Iterator[str]:
     for server, known in servers.items():
         for tool, each in known.items():
             path = f"PmlServers[{quoted(server)}][{quoted(tool)}]"
-            type_ = each.signature if _by_id(server, tool) else path
+            type_ = each.signature if is_called_by_id(server, tool) else path
             yield f"{quoted(f'{server}:{tool}')}: {type_}"
 
 

@@ -26,7 +26,8 @@ class ExecutionAnalyzed(Event):
 
     Where the text that a client submitted was changed before the analysis, `submitted_code` is that
     text, and `notices` say what was changed. Positions are those in it: `instrumented` has its
-    lines, and `insertions` contain what was inserted into it.
+    lines, and `insertions` contain what was inserted into it. An analysis that `reads_catalog`
+    depends on tools that it does not name: it lists them, or took a name for theirs.
     """
 
     workflow_id: UUID
@@ -47,6 +48,7 @@ class ExecutionAnalyzed(Event):
     source: CapabilitySource | None = None
     submitted_code: str | None = None
     notices: tuple[str, ...] = ()
+    reads_catalog: bool = False
 
 
 class AnalysisRejected(Event):

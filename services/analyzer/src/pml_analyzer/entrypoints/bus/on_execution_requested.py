@@ -65,6 +65,7 @@ def _analyzed(request: ExecutionRequested, analysis: Analysis) -> ExecutionAnaly
         code=analysis.code.strip("\r\n") if is_changed else request.code,
         submitted_code=request.code if is_changed else None,
         notices=analysis.notices,
+        reads_catalog=analysis.reads_catalog,
         instrumented=analysis.instrumented,
         insertions=analysis.insertions,
         structure=analysis.structure,

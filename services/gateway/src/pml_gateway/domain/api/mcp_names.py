@@ -1,22 +1,18 @@
 """Tool names that MCP clients accept: `[A-Za-z0-9_-]{1,64}`."""
 
-import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 
 from pml_common.contracts.callable_names import callable_name
 from pml_common.contracts.display_names import MAX_MCP_NAME, MCP_PREFIX
+from pml_common.contracts.listed_names import HASH_DIGITS, listed_name, plain_name
 
 MAX_NAME = MAX_MCP_NAME
 OWN_PREFIX = "pml_"
 """Begins the names of PML's own tools."""
 
 _MOST_NAMED = 3
-_FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
-_HASH_DIGITS = (0, 8, 16, 32)
-"""Digits of the id's hash in a name, by level: level 0 is the plain name."""
 
 
 def listed_names(
@@ -34,7 +30,9 @@ def listed_names(
     reserved = {*reserved, *own.values()}
     names: dict[str, str] = {}
     while True:
-        names = {tool_id: _name(tool_id, _HASH_DIGITS[level]) for tool_id, level in digits.items()}
+        names = {
+            tool_id: listed_name(tool_id, HASH_DIGITS[level]) for tool_id, level in digits.items()
+        }
         holders = Counter(names.values())
         unfit = [
             tool_id
@@ -63,7 +61,7 @@ def kept_prefixes(tool_ids: Collection[str], bare: Collection[str]) -> Mapping[s
 
 def may_be_of(name: str, server: str) -> bool:
     """Whether a tool with this listed name or id may belong to a server."""
-    return _FORBIDDEN.sub("_", name).startswith(f"{_FORBIDDEN.sub('_', server)}_")
+    return plain_name(name).startswith(f"{plain_name(server)}_")
 
 
 def how_to_call_capability(capability: str) -> str:
@@ -101,9 +99,9 @@ def _own_names(
     for tool_id in tool_ids:
         server, _, name = tool_id.partition(":")
         if server in bare:
-            own[tool_id] = _name(name, 0)
+            own[tool_id] = plain_name(name)
     holders = Counter(own.values())
-    taken = {*reserved, *(_name(tool_id, 0) for tool_id in tool_ids)}
+    taken = {*reserved, *map(plain_name, tool_ids)}
     return {
         tool_id: name
         for tool_id, name in own.items()
@@ -112,11 +110,3 @@ def _own_names(
         and len(name) <= MAX_NAME
         and not name.startswith((MCP_PREFIX, OWN_PREFIX))
     }
-
-
-def _name(tool_id: str, digits: int) -> str:
-    plain = _FORBIDDEN.sub("_", tool_id)
-    if not digits:
-        return plain
-    suffix = hashlib.sha256(tool_id.encode()).hexdigest()[:digits]
-    return f"{plain[: MAX_NAME - 1 - digits]}_{suffix}"

@@ -8,15 +8,20 @@ from pml_common.contracts.analyzer import AnalysisRejected
 from pml_common.contracts.structure import NO_SERVER, NO_TOOLS, Diagnostic
 
 _IN_A_NAME = "[A-Za-z0-9_-]"
+_BEFORE_LISTED = "(?:[.'\"`]|mcp_+)"
+"""Text before the listed name of a tool: `mcp.fs_read`, `callTool("fs_read")`, `mcp__fs__read`."""
 
 
 def named_in(program: str, servers: Iterable[str]) -> Sequence[str]:
-    """Return the servers whose names occur in a program's text; rather too many than too few."""
-    return [
-        name
-        for name in servers
-        if re.search(f"(?<!{_IN_A_NAME}){re.escape(name)}(?!{_IN_A_NAME})", program)
-    ]
+    """Return the servers whose names occur in a program's text, or begin listed names of tools;
+    rather too many than too few."""
+    return [name for name in servers if re.search(_naming(name), program)]
+
+
+def _naming(server: str) -> str:
+    name = re.escape(server)
+    listed = name.replace(r"\-", "[-_]")
+    return f"(?<!{_IN_A_NAME}){name}(?!{_IN_A_NAME})|{_BEFORE_LISTED}{listed}_"
 
 
 def with_absent(rejection: AnalysisRejected, absent: Mapping[str, str]) -> AnalysisRejected:

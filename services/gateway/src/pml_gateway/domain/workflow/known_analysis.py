@@ -15,7 +15,8 @@ MAX_LENGTH: Final = 8 * 1024
 def is_lasting(analysis: ExecutionAnalyzed) -> bool:
     """Whether an analysis depends on nothing but the request and the tools that it names. One of a
     program that calls capabilities depends on these, too; a long one takes too much memory."""
-    return not analysis.capabilities and len(analysis.code) <= MAX_LENGTH
+    depends = analysis.capabilities or analysis.reads_catalog
+    return not depends and len(analysis.code) <= MAX_LENGTH
 
 
 def is_current(analysis: ExecutionAnalyzed, find: Callable[[str], ToolDefinition | None]) -> bool:

@@ -1,7 +1,7 @@
 """Programs as a model writes them: how many run, at the first attempt and at the second.
 
-`authoring/tasks/*.txt` has 40 tasks over the servers of `authoring/servers.py`, each with a program
-written from the listing alone, before anything was run, and where that does not give the expected
+`authoring/tasks/*.txt` has 40 tasks over the servers of `authoring/servers.py` (`asked`: what an
+author is told beside the intent and the form of the result), each with a program written from the listing alone, before anything was run, and where that does not give the expected
 result, a second one written from our answer alone. They are sent over MCP by the official client.
 Right: the run succeeds and returns what the task expects. Then each task's intent in other words
 asks discovery which capability serves it, for the threshold of speculation.
@@ -36,6 +36,7 @@ SERVERS: Final = ("files", "git", "tracker", "notes", "mail")
 THRESHOLDS: Final = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8)
 UNTOLD: Final = (("first",), ("second",))
 TOLD: Final = (("told", "first"), ("told second", "second"))
+ANEW: Final = (("anew",),)
 """Names of the programs of each attempt."""
 
 Verdict = Literal["right", "wrong", "failed"]
@@ -207,8 +208,10 @@ def main() -> None:
     parser.add_argument("--only", help="tasks whose intent has this text")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--told", action="store_true", help="run those told by the present texts")
+    parser.add_argument("--anew", action="store_true", help="run the first ones of a newcomer")
     given = parser.parse_args()
-    report = asyncio.run(run(given.show, given.only, TOLD if given.told else UNTOLD))
+    names = ANEW if given.anew else TOLD if given.told else UNTOLD
+    report = asyncio.run(run(given.show, given.only, names))
     if given.json:
         print(json.dumps(report, indent=2))
         return

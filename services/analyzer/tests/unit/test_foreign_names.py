@@ -190,6 +190,10 @@ ALIASES = {
         "let get_sum; ({ get_sum } = mcp.everything); return get_sum({});",
         'let get_sum; ({ "get-sum": get_sum } = mcp.everything); return get_sum({});',
     ),
+    "a pattern of a cast part": (
+        "const { readFile } = mcp.file_system as any; return readFile({});",
+        'const { read_file: readFile } = mcp["file-system"] as any; return readFile({});',
+    ),
     "a pattern of a part": (
         "const { readFile } = mcp.file_system; return readFile({});",
         'const { read_file: readFile } = mcp["file-system"]; return readFile({});',

@@ -67,7 +67,6 @@ class _Chain(NamedTuple):
     root: Node
     keys: tuple[str, ...]
     members: Sequence[Node]
-    is_optional: bool
 
 
 class _ByName(NamedTuple):
@@ -92,11 +91,11 @@ class _Finder:
             chain = self._chain(call)
             if chain is not None:
                 chains.setdefault(self.tree.name(chain.root), []).append(chain)
-        uses = Counter(map(self.tree.name, self.scopes.free if chains else ()))
-        for name, several in chains.items():
-            if name == _MCP:
-                yield from filter(None, map(self._of_mcp, several))
-            elif name not in _KNOWN and uses[name] == len(several):
+        yield from filter(None, map(self._of_mcp, chains.pop(_MCP, ())))
+        others = {name: several for name, several in chains.items() if name not in _KNOWN}
+        uses = Counter(map(self.tree.name, self.scopes.free if others else ()))
+        for name, several in others.items():
+            if uses[name] == len(several):
                 yield from self._of_another(name, several)
 
     def _chain(self, call: Node) -> _Chain | None:
@@ -112,10 +111,7 @@ class _Finder:
             node = node.children[0].inner
         if node.kind != "identifier" or self.scopes.binding(node) is not None:
             return None
-        links = (child for each in members for child in each.children)
-        is_optional = any(child.kind == "optional_chain" for child in links)
-        is_optional |= "?." in self.tree.source.text[call["function"].end : call["arguments"].start]
-        return _Chain(call, node, tuple(reversed(keys)), members, is_optional)
+        return _Chain(call, node, tuple(reversed(keys)), members)
 
     def _of_mcp(self, chain: _Chain) -> Renaming | None:
         """Replace a call of `mcp` whose tool has another name, or stands under `mcp.tools`."""
@@ -163,11 +159,17 @@ class _Finder:
     def _is_no_data(self, chain: _Chain) -> bool:
         """Whether a call of a free name, or of a part of it, cannot be one of a method of data."""
         given = chain.call["arguments"]
-        if chain.is_optional or len(chain.keys) > 2 or given.kind != "arguments":
+        if len(chain.keys) > 2 or given.kind != "arguments" or self._is_optional(chain):
             return False
         method = chain.keys[-1] if chain.keys else ""
         is_object = [each.inner.kind for each in given.children] == ["object"]
         return method not in DATA_METHODS or (is_object and method in TAKING_NO_OBJECT)
+
+    def _is_optional(self, chain: _Chain) -> bool:
+        between = chain.call["function"].end, chain.call["arguments"].start
+        links = (child for each in chain.members for child in each.children)
+        is_called_so = "?." in self.tree.source.text[slice(*between)]
+        return is_called_so or any(child.kind == "optional_chain" for child in links)
 
     def _resolved(self, call: Node, keys: tuple[str, ...]) -> Renaming | None:
         """Resolve a call of these names after a host's; None if not exactly one tool fits."""

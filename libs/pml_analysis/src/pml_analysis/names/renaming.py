@@ -55,7 +55,9 @@ def written(tree: Tree, node: Node) -> str:
 
 def is_droppable(tree: Tree, name: Node) -> bool:
     """Whether the expression of a name does nothing else: it may be replaced."""
-    return all(node.kind in _DROPPABLE for node in tree.subtree(name))
+    return name.kind == "property_identifier" or all(
+        node.kind in _DROPPABLE for node in tree.subtree(name)
+    )
 
 
 def opening_of(scopes: Scopes, tools: list[Tool], name: str = "") -> str | None:

@@ -39,7 +39,8 @@ class _Finder:
             origin = self.origins.of(inside)
             if not isinstance(origin, FromTools) or node.index in self.origins.changed_members:
                 continue
-            path = self._path((*origin.path, self.origins.key(node)), _is_opened(node))
+            read = (*origin.path, self.origins.key(node))
+            path = None if self.spellings.has(read) else self._path(read, _is_opened(node))
             if path is None or not is_droppable(self.tree, node.children[-1]):
                 continue
             text, start = "".join(map(member, path)), inside.end

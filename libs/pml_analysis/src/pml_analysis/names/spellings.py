@@ -34,15 +34,11 @@ class Spellings:
         self._by_server = by_server
         self._tools: dict[str, _Index[str]] = {}
 
-    def has(self, path: Sequence[str]) -> bool:
+    def has(self, path: Sequence[str | int | None]) -> bool:
         """Whether this is the path of a tool or of a server."""
-        match path:
-            case (server,):
-                return server in self._by_server
-            case (server, tool):
-                return tool in self._by_server.get(server, ())
-            case _:
-                return False
+        if len(path) == 1:
+            return path[0] in self._by_server
+        return len(path) == 2 and path[1] in self._by_server.get(str(path[0]), ())
 
     def servers(self, name: str) -> list[str]:
         """Return the servers that a name may mean: the one of this name, if there is one."""

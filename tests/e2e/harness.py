@@ -68,6 +68,19 @@ class Harness(ABC):
 
         return await eventually(finished, within=within)
 
+    async def has_name(self, answer: Json, name: str) -> None:
+        """Fail unless the run succeeded and its program has this name: at its end or, where the
+        registry did not answer in time, later, as a notice says."""
+        assert answer["status"] == "success", answer
+        if answer.get("capability_name") is None:
+            assert f"{name} is given later" in str(answer["notices"]), answer
+            await eventually(lambda: self._is_given(name))
+        else:
+            assert answer["capability_name"] == name, answer
+
+    async def _is_given(self, name: str) -> bool:
+        return (await self.http.get("/api/dns/whois", params={"name": name})).status_code == 200
+
     def hold(self, n: int) -> None:
         """Let the next `step(n)` wait inside the call."""
         (self.folder / f"hold-{n}").touch()

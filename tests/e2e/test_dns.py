@@ -19,7 +19,7 @@ PML = Path(sys.executable).with_name("pml")
 
 async def _named(harness: StackHarness, name: str, code: str, **more: object) -> None:
     answer = await harness.execute(code, name=name, **more)
-    assert (answer["status"], answer.get("capability_name")) == ("success", name), answer
+    await harness.has_name(answer, name)
 
 
 async def _get(harness: StackHarness, what: str, **params: str) -> dict[str, Any]:
@@ -97,7 +97,7 @@ async def test_a_version_is_for_what_its_run_said_until_its_owner_says_otherwise
     refused = await harness.execute(program, name="dnsd:taken", intent="zzz nonsense")
     assert refused["status"] == "error", refused
     answer = await harness.execute(program, name="dnsd:twice", intent="say it twice over")
-    assert answer["capability_name"] == "dnsd:twice", answer
+    await harness.has_name(answer, "dnsd:twice")
     found = await _get(harness, "whois", name="dnsd:twice")
     assert found["record"]["description"] == "say it twice over"
     update = await harness.execute(

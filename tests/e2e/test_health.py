@@ -29,7 +29,7 @@ async def _taught(harness: StackHarness, name: str, times: int, args: Answer) ->
 async def _named(harness: StackHarness, name: str, code: str, *, update: bool = False) -> None:
     body = {"code": code, "name": name, "intent": INTENT, "args": WET, "update": update}
     answer = (await harness.http.post("/api/execute", json=body)).json()
-    assert (answer["status"], answer["capability_name"]) == ("success", name), answer
+    await harness.has_name(answer, name)
 
 
 async def _until(harness: StackHarness, health: str) -> Answer:

@@ -44,7 +44,7 @@ async def test_of_fifty_programs_at_once_under_one_name_one_runs(harness: StackH
     won = [answer for answer in answers if answer["status"] == "success"]
     lost = [answer for answer in answers if answer["status"] == "error"]
     assert (len(won), len(lost)) == (1, 49)
-    assert won[0]["capability_name"] == "race:win"
+    await harness.has_name(won[0], "race:win")
     assert await _code_of(harness, "race:win") == (200, programs[won[0]["result"]])
     for answer in lost:
         message = answer["error"]["message"]
@@ -56,13 +56,12 @@ async def test_of_fifty_programs_at_once_under_one_name_one_runs(harness: StackH
 async def test_ac01_ac06_a_name_resolves_once_its_caller_was_answered(
     harness: StackHarness,
 ) -> None:
-    # A registry with more work than it can do in 5 s gives names later: then answers have none.
     room = asyncio.Semaphore(4)
 
     async def named(n: int) -> None:
         name, code = f"fresh:at{n}", f"const seen = {n};\nawait mcp.counting.peek({{ path: 'f' }});"
         answer = await _asked(harness, f"{code}\nreturn seen;", name=name)
-        assert (answer["status"], answer["capability_name"]) == ("success", name), answer
+        await harness.has_name(answer, name)
         by_name = await _posted(harness, "/api/execute", {"capability": name})
         assert by_name.get("result") == n, by_name
         found = await _posted(harness, "/api/discover", {"intent": name, "limit": 100})
@@ -97,18 +96,18 @@ async def test_a_program_that_fails_or_is_denied_leaves_its_name_free(
     )
     assert denied.status_code == 200, denied.text
     right = await _asked(harness, "return 2;", name="twice:tried")
-    assert (right["status"], right["capability_name"]) == ("success", "twice:tried"), right
+    await harness.has_name(right, "twice:tried")
     assert await _code_of(harness, "twice:tried") == (200, "return 2;")
 
 
 async def test_other_code_under_a_held_name_is_its_next_version(harness: StackHarness) -> None:
     first = await _asked(harness, "return 'first';", name="grow:up")
-    assert first["capability_name"] == "grow:up"
+    await harness.has_name(first, "grow:up")
     refused = await _asked(harness, "return 'second';", name="grow:up")
     assert "send `update: true` to make this its version 2" in refused["error"]["message"]
     more = {"update": True, "version_tag": "v1.1.0", "change_summary": "Says second."}
     second = await _asked(harness, "return 'second';", name="grow:up", **more)
-    assert (second["status"], second["capability_name"]) == ("success", "grow:up"), second
+    await harness.has_name(second, "grow:up")
     record = (await harness.http.get("/api/capabilities/grow:up")).json()
     assert (record["version"], record["version_tag"]) == (2, "v1.1.0")
     by_name = await harness.http.post("/api/execute", json={"capability": "grow:up"})

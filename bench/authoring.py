@@ -1,11 +1,12 @@
 """Programs as a model writes them: how many run, at the first attempt and at the second.
 
 `authoring/tasks/*.txt` has 40 tasks over the servers of `authoring/servers.py` (`asked`: what an
-author is told beside the intent and the form of the result), each with a program written from the listing alone, before anything was run, and where that does not give the expected
-result, a second one written from our answer alone. They are sent over MCP by the official client.
-Right: the run succeeds and returns what the task expects. Then each task's intent in other words
-asks discovery which capability serves it, for the threshold of speculation.
-`uv run python bench/authoring.py [--show] [--only TASK] [--json]`
+author is told beside the intent and the form of the result), each with a program written from the
+listing alone, before anything was run, and where that does not give the expected result, a second
+one written from our answer alone. They are sent over MCP by the official client. Right: the run
+succeeds and returns what the task expects. Then each task's intent in other words asks discovery
+which capability serves it, for the threshold of speculation.
+`uv run python bench/authoring.py [--told | --anew] [--show] [--only TASK] [--json]`
 """
 
 import argparse
@@ -21,6 +22,7 @@ from typing import Final, Literal, cast
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
+import httpx2
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 from pydantic import JsonValue
@@ -55,10 +57,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict on one attempt, and the text that its author would read."""
+    """The verdict on one attempt, the text that its author would read, and the capability."""
 
     verdict: Verdict
     text: str
+    capability: str | None = None
 
 
 def tasks() -> Iterator[Task]:
@@ -91,7 +94,8 @@ async def attempt(client: Client, task: Task, name: str) -> Outcome:
         return Outcome("failed", text)
     structured = cast(JsonObject, answer.structured_content)
     is_right = structured.get("result") == task.expect
-    return Outcome("right" if is_right else "wrong", text)
+    capability = cast(str | None, structured.get("capabilityId"))
+    return Outcome("right" if is_right else "wrong", text, capability)
 
 
 def _text(answer: CallToolResult) -> str:
@@ -100,12 +104,14 @@ def _text(answer: CallToolResult) -> str:
 
 async def measured(
     client: Client, chosen: Sequence[Task], names: Sequence[tuple[str, ...]], show: bool
-) -> list[tuple[Task, str]]:
+) -> list[tuple[Task, str, str | None]]:
     """Run the first attempts, and the second ones where those were not right; return what each task
-    came to. `names` are the names of each attempt's program: the first that a task has counts."""
-    found: list[tuple[Task, str]] = []
+    came to, and the capability of the last. `names` are the names of each attempt's program: the
+    first that a task has counts."""
+    found: list[tuple[Task, str, str | None]] = []
     for task in chosen:
         verdicts: list[str] = []
+        outcome: Outcome | None = None
         for of_attempt in names:
             name = next((each for each in of_attempt if each in task.attempts), None)
             outcome = await attempt(client, task, name) if name is not None else None
@@ -114,7 +120,7 @@ async def measured(
                 break
             if show:
                 print(f"## {task.intent}: {name} {outcome.verdict}\n{outcome.text}\n")
-        found.append((task, ", then ".join(verdicts)))
+        found.append((task, ", then ".join(verdicts), outcome and outcome.capability))
     return found
 
 
@@ -155,29 +161,34 @@ async def run(show: bool, only: str | None, names: Sequence[tuple[str, ...]]) ->
         options = StackOptions(
             home=home / "data", gateway_port=free_port(), mcp_servers=_configured(home), env={}
         )
-        async with embedded_stack(options) as stack, Client(f"{stack.url}/mcp") as client:
+        async with (
+            embedded_stack(options) as stack,
+            Client(f"{stack.url}/mcp") as client,
+            httpx2.AsyncClient(base_url=stack.url) as http,
+        ):
             found = await measured(client, chosen, names, show)
-            right = [task for task, came_to in found if came_to.endswith("right")]
+            right = [task for task, came_to, _ in found if came_to.endswith("right")]
+            learned = [each for _, came_to, each in found if came_to.endswith("right") and each]
 
-            async def is_listed() -> bool:
-                answer = await client.call_tool("pml_list_capabilities", {"include_unnamed": True})
-                page = cast(JsonObject, answer.structured_content)
-                return cast(int, page["total"]) >= len(right)
+            async def are_learned() -> bool:
+                asked = [http.get(f"/api/capabilities/{each}") for each in learned]
+                answers = [(await each).json() for each in asked]
+                return all(each["usage"]["count"] for each in answers)
 
-            await eventually(is_listed, within=30.0)
+            await eventually(are_learned, within=30.0)
             foreign = (FOLDER / "foreign.txt").read_text(encoding="utf-8").splitlines()
             guessed = {
                 "same words": await guesses(client, {each.intent: each.intent for each in right}),
                 "other words": await guesses(client, {each.again: each.intent for each in right}),
                 "foreign intents": await guesses(client, dict.fromkeys(foreign, "")),
             }
-    return _report(found, guessed)
+    return _report([came_to for _, came_to, _ in found], guessed)
 
 
 def _report(
-    found: Sequence[tuple[Task, str]], guessed: Mapping[str, Sequence[tuple[float, bool]]]
+    found: Sequence[str], guessed: Mapping[str, Sequence[tuple[float, bool]]]
 ) -> JsonObject:
-    counts = Counter(came_to for _, came_to in found)
+    counts = Counter(found)
     first = counts["right"]
     second = sum(n for came_to, n in counts.items() if came_to.endswith("right"))
     return {

@@ -63,7 +63,7 @@ class ForkServer:
         self.process = process
 
     @classmethod
-    async def start(cls, log: Path, modules: Sequence[str] = SHARED) -> "ForkServer":
+    async def start(cls, log: Path, modules: Sequence[str]) -> "ForkServer":
         """Start it; it imports the modules while others start. Its environment is empty."""
         ours, theirs = socket.socketpair()
         with theirs:

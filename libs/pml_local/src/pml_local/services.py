@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pml_local.environment import FOR_MCP_SERVERS
 from pml_local.errors import PortTakenError, ProgramMissingError
 from pml_local.folder import DataFolder
+from pml_local.fork_server import SHARED
 from pml_local.ports import LOOPBACK, free_port, is_free, listening
 from pml_local.process import Command, Launcher
 
@@ -42,6 +43,9 @@ class ServiceSpec:
     stop_within: float = 15.0
     stores: bool = False
     variables: Sequence[str] = ()
+    preloads: Sequence[str] = ()
+    """Modules that the fork server imports before it runs a service of this Python."""
+
     socket_variable: str | None = None
     """Name of the variable for the inherited listening socket's file descriptor. With such a
     socket, connections wait during a restart instead of being refused."""
@@ -60,7 +64,7 @@ def pml_services() -> tuple[ServiceSpec, ...]:
     gateway_env = {"PML_GATEWAY_HOST": LOOPBACK}
     return (
         *(
-            ServiceSpec(name, (sys.executable, "-m", f"pml_{name}"), stores=stores)
+            ServiceSpec(name, (sys.executable, "-m", f"pml_{name}"), stores=stores, preloads=SHARED)
             for name, stores in STORES.items()
         ),
         ServiceSpec(
@@ -71,6 +75,7 @@ def pml_services() -> tuple[ServiceSpec, ...]:
             stop_within=25.0,
             stores=True,
             variables=FOR_MCP_SERVERS,
+            preloads=SHARED,
             socket_variable="PML_GATEWAY_LISTEN_FD",
         ),
     )

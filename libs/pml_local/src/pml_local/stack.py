@@ -163,8 +163,10 @@ class Stack:
 
     async def _start_fork_server(self, folder: DataFolder) -> None:
         """Start it first: it imports while NATS and Postgres start."""
-        if any(spec.is_module for spec in self._options.services):
-            self._forks = await ForkServer.start(folder.log(NAME))
+        forked = [spec for spec in self._options.services if spec.is_module]
+        if forked:
+            modules = dict.fromkeys(each for spec in forked for each in spec.preloads)
+            self._forks = await ForkServer.start(folder.log(NAME), [*modules])
 
     async def _stop_fork_server(self) -> None:
         if self._forks is not None:

@@ -232,7 +232,7 @@ def _describe(
         inserted=tree.source.inserted,
         written=tree.source.written,
         notices=known.notices,
-        reads_catalog=known.is_renamed or bool(paths),
+        reads_catalog=known.is_renamed or bool(is_listed),
         instrumented=runs.text,
         insertions=runs.insertions,
         free=(*model.free, *sorted(origins.implicit_roots)),

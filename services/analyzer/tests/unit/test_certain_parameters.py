@@ -3,8 +3,10 @@
 import pytest
 from pydantic import JsonValue
 
+from pml_analysis.analysis import Analysis, analyze
+from pml_common.contracts.decision import Policy
 from pml_common.contracts.parameters import CERTAIN
-from pml_common.contracts.tool import JsonObject
+from pml_common.contracts.tool import JsonObject, ToolDefinition
 from services.analyzer.tests.support.programs import analysed
 
 TEXT: JsonObject = {"type": "string"}
@@ -113,11 +115,26 @@ def test_what_is_annotated_or_demanded_is_certain(
         "return [await mcp.fs.read({ path: 'x', ...args }), await mcp.git.status(args)];",
         "return await mcp.fs.read({ path: `${args.path}` });",
         "return (mcp.fs.read({ path: `a`, ...args, limit: 1 }));",
+        "const { text = await mcp.fs.read({ path: args.path }) } = args; return text;",
+        "const { text = args.path.trim() } = args; return text;",
+        "return await mcp.fs.read({ [args.field]: args });",
         "return await mcp['server-x']['tool-y']({ a: args.a, ...args.more });",
     ],
 )
 def test_what_a_program_may_do_without_is_not_certain(code: str) -> None:
     assert certain(code) is None
+
+
+def test_what_a_tool_has_a_default_for_is_not_certain() -> None:
+    inputs: JsonObject = {
+        "properties": {"path": {"type": "string", "default": "."}, "to": {"type": "string"}},
+        "required": ["path", "to"],
+    }
+    copy = ToolDefinition(server="fs", name="copy", input_schema=inputs)
+    code = "return await mcp.fs.copy({ path: args.path, to: args.to });"
+    outcome = analyze(code, tools=[copy], policy=Policy())
+    assert isinstance(outcome, Analysis)
+    assert outcome.parameters_schema[CERTAIN] == {"required": ["to"]}
 
 
 def test_what_contradicts_its_annotation_is_not_certain() -> None:

@@ -91,7 +91,13 @@ def test_what_a_function_returns_is_marked_where_it_is_written(code: str) -> Non
 
 def test_both_branches_of_a_choice_are_marked() -> None:
     assert [text for _, text in marks(f"{R} return r.x ? r.a : r.b")] == ['"r.a"', '"r.b"']
-    assert [text for _, text in marks(f"{R} return r.a && r.b")] == ['"r.a"', '"r.b"']
+    assert [text for _, text in marks(f"{R} return r.a && r.b")] == ['"r.b"']
+
+
+def test_the_text_of_a_part_is_the_authors() -> None:
+    code = "return (await tools.fs.list( {} )).foo"
+    (mark,) = _MARK.finditer(submitted(code).instrumented)
+    assert mark[2] == '"(await tools.fs.list( {} )).foo"'
 
 
 def test_a_program_that_is_completed_is_marked_as_it_runs() -> None:
@@ -104,6 +110,8 @@ def test_a_program_that_is_completed_is_marked_as_it_runs() -> None:
 
 UNMARKED = {
     "a whole result": f"{R} return r",
+    "a part that its author knows may be missing": f"{R} return r.user?.name",
+    "an element that may be missing": f"{R} return r?.[0]",
     "an object": f"{R} return {{ a: r.a }}",
     "an argument": "return args.a",
     "nothing": f"{R} return",

@@ -167,6 +167,7 @@ OPEN: dict[str, tuple[JsonValue, tuple[Step, ...]]] = {
     "a part that is there": ({"a": {"b": 1}}, ("a", "b")),
     "an item beyond the end of a list": ([1], (1,)),
     "the items of an empty list": ([], (None, "a")),
+    "the first character of an empty text": ("", (0,)),
     "a part that one of the items has": ([{}, {"a": 1}], (None, "a")),
 }
 

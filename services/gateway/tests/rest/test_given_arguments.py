@@ -63,3 +63,11 @@ async def test_a_doubt_stands_in_the_answer(w: World, args: JsonObject, doubt: s
     learn(w, "fail", parameters_schema=SCHEMA)
     failed = await tools.call(CALLER, "cap_fs_look", args)
     assert f"notice: {doubt}" in str(failed.content)
+
+
+async def test_a_dry_run_takes_any_arguments(w: World) -> None:
+    learn(w, parameters_schema=SCHEMA)
+    body: JsonObject = {"capability": "fs:look", "args": {}, "dry_run": True}
+    answer = (await w.http.post("/api/execute", json=body)).json()
+    assert answer["status"] == "success", answer
+    assert any("args.path is missing." in each for each in answer["notices"])

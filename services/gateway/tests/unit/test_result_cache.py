@@ -126,6 +126,15 @@ def test_what_a_person_agreed_to_is_not_kept_even_if_forced() -> None:
     assert cacheable(in_its_midst, forced, TOOLS.get) is None
 
 
+def test_what_lists_the_tools_is_not_kept_even_if_forced() -> None:
+    new = workflow()
+    lists = analyzed(new).model_copy(update={"reads_catalog": True})
+    running, _ = after(new, Analyzed(lists, AT))
+    forced = cached(CachePolicy(policy="memoize", force=True))
+    assert cacheable(ended(), forced, TOOLS.get) is not None
+    assert cacheable(replace(ended(), analysis=running.analysis), forced, TOOLS.get) is None
+
+
 def test_what_ran_as_another_capability_is_not_kept() -> None:
     other = cached(capability_id=workflow().workflow_id)
     assert cacheable(ended(), other, TOOLS.get) is None

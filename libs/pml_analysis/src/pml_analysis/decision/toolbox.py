@@ -56,8 +56,11 @@ class Tools(Sequence[ToolDefinition]):
 
     @cached_property
     def spellings(self) -> Spellings:
-        """The names that may mean these tools."""
-        return Spellings(self.by_server)
+        """The names that may mean these tools, or one in quarantine, which no other replaces."""
+        names = {server: dict.fromkeys(known) for server, known in self.by_server.items()}
+        for server, name in self.quarantined:
+            names.setdefault(server, {})[name] = None
+        return Spellings(names)
 
     def hash_of(self, tool: ToolDefinition) -> str:
         """Return the definition hash of one of these tools, computed on first use."""
@@ -178,7 +181,7 @@ class Toolbox:
         name = call.name[:_MAX_NAME]
         meant = self.tools.spellings.tools(name)
         if meant:
-            return f"{name} is no tool: write {_ways(meant)}."
+            return f"{name} is no tool: {self._meant(meant)}."
         if name in CALLERS:
             return f"{name} is no function of mcp: {_BY_NAME}."
         if not self._servers:
@@ -203,12 +206,17 @@ class Toolbox:
             return f"{NO_SERVER} {quoted(server)}{_confusable(server)}. {hint}"
         meant = self.tools.spellings.tools_of(server, tool)
         if meant:
-            return f"{quoted(server)} has no tool {quoted(tool)}: write {_ways(meant)}."
+            return f"{quoted(server)} has no tool {quoted(tool)}: {self._meant(meant)}."
         near = [f"{server}:{name}" for name in _close(tool, known)]
         hint = did_you_mean(near + self._same_tool_elsewhere(tool)) or (
             f"It has: {_listed(known)}."
         )
         return f"{quoted(server)} has no tool {quoted(tool)}{_confusable(tool)}. {hint}"
+
+    def _meant(self, meant: Sequence[tuple[str, str]]) -> str:
+        offered = [tool for tool in meant if tool not in self.tools.quarantined]
+        held = self.tools.quarantined.get(meant[0])
+        return held.explanation if held is not None and not offered else f"write {_ways(offered)}"
 
     def _same_tool_elsewhere(self, tool: str) -> list[str]:
         return [f"{server}:{tool}" for server, known in self._servers.items() if tool in known]

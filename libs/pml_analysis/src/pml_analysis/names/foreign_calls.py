@@ -125,16 +125,18 @@ class _Finder:
             return None
         if keys == (_BY_NAME,) and not is_nested:
             by_name = self._by_name(chain.call)
-            if by_name is None or self._is_id(by_name.server or by_name.name):
+            if by_name is None or self._is_called_by_id(chain.call):
                 return None
         found = self._resolved(chain.call, keys)
         if found is None and is_nested and len(keys) <= 2:
             first = chain.members[-1]
             edit = Replacement(first.children[0].end, first.end, "")
-            return Renaming(written(tree, first), "", (edit,))
+            return Renaming(written(tree, first), _MCP, (edit,))
         return found
 
-    def _is_id(self, text: str) -> bool:
+    def _is_called_by_id(self, call: Node) -> bool:
+        """Whether it is `mcp.call("server:tool", …)`, which works."""
+        text = self._text(call["arguments"].children[0]) or ""
         server, colon, tool = text.partition(":")
         return bool(colon) and (server == "cap" or self.spellings.has((server, tool)))
 
@@ -154,7 +156,7 @@ class _Finder:
                 yield each
             elif is_host:
                 root = chain.root
-                yield Renaming(name, "", (Replacement(root.start, root.end, _MCP),))
+                yield Renaming(name, _MCP, (Replacement(root.start, root.end, _MCP),))
 
     def _is_no_data(self, chain: _Chain) -> bool:
         """Whether a call of a free name, or of a part of it, cannot be one of a method of data."""
@@ -177,7 +179,7 @@ class _Finder:
             case (name,) if name in CALLERS or name == _BY_NAME:
                 return self._called_by_name(call)
             case (name,):
-                found = opening_of(self.scopes, self.spellings.tools(name), name)
+                found = opening_of(self.scopes, self.spellings.tools_after_host(name), name)
             case (server, name):
                 found = opening_of(self.scopes, self.spellings.tools_of(server, name))
             case _:

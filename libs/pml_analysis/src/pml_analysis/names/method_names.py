@@ -15,8 +15,8 @@ OF_LISTS: Final = (
 OF_NUMBERS: Final = "toExponential toFixed toPrecision"
 _OF_SEVERAL: Final = (
     "anchor at big blink bold concat entries fixed fontcolor fontsize hasOwnProperty includes"
-    " indexOf isPrototypeOf isWellFormed italics keys lastIndexOf link propertyIsEnumerable small"
-    " strike sub sup toLocaleString toString toWellFormed trimLeft trimRight valueOf values"
+    " indexOf isPrototypeOf isWellFormed italics keys lastIndexOf link propertyIsEnumerable slice"
+    " small strike sub sup toLocaleString toString toWellFormed trimLeft trimRight valueOf values"
 )
 _CALLING: Final = (
     "every filter find findIndex findLast findLastIndex flatMap forEach map reduce reduceRight some"

@@ -46,7 +46,8 @@ class _Finder:
             text, start = "".join(map(member, path)), inside.end
             if any(child.kind == "optional_chain" for child in node.children):
                 text = f"?{text}" if text.startswith(".") else f"?.{text}"
-            meant = f"{written(self.tree, inside)}{text}"
+            server = self.spellings.servers(origin.path[0])[:1] if origin.path else []
+            meant = "mcp" + "".join(map(member, (*server, *path)))
             yield Renaming(written(self.tree, node), meant, (Replacement(start, node.end, text),))
 
     def patterns(self) -> Iterator[Renaming]:
@@ -103,7 +104,7 @@ class _Finder:
                 is_other = len(found) == 1 and found[0][1] != tool
                 return found[0][1:] if is_other and not is_called_by_id(*found[0]) else None
             case (str(name),) if name != "call" and not self.spellings.has((name,)):
-                tools = [] if is_opened else self.spellings.tools(name)
+                tools = [] if is_opened else self.spellings.tools_after_host(name)
                 servers = self.spellings.servers(name)
                 if len(tools) + len(servers) != 1 or any(is_called_by_id(*tool) for tool in tools):
                     return None

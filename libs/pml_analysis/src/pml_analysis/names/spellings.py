@@ -19,6 +19,9 @@ _SEPARATORS: Final = re.compile("[-_.:/ ]+")
 """Not every sign: a name with an invisible character imitates another."""
 
 _HASHED: Final = re.compile(r"[0-9a-f]{8}\Z")
+_OF_HOSTS: Final = frozenset({"call", "describe", "execute", "get", "has", "list", "run", "search"})
+"""Methods that clients' libraries have for all tools."""
+
 _HOST: Final = "mcp_"
 """Prefix that hosts put before the server."""
 
@@ -58,6 +61,11 @@ class Spellings:
         if tool in self._by_server.get(server, ()):
             return [(server, tool)]
         return self.listed(name) or self._alone.find(name)
+
+    def tools_after_host(self, name: str) -> list[Tool]:
+        """Return the tools that `mcp.name` may mean: no tool alone where hosts have a method of
+        that name themselves."""
+        return self.listed(name) if _plain(name) in _OF_HOSTS else self.tools(name)
 
     def listed(self, name: str) -> list[Tool]:
         """Return the tools that one name, with the server, may mean."""

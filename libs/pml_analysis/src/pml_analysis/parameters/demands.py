@@ -28,6 +28,7 @@ _ABSENT: Final = frozenset({"==", "==="})
 _PRESENT: Final = frozenset({"!=", "!=="})
 _BINARY: Final = frozenset({"augmented_assignment_expression", "binary_expression"})
 _SHORT: Final = frozenset({"&&", "||", "??"})
+_WITH_DEFAULT: Final = frozenset({"assignment_pattern", "object_assignment_pattern"})
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 """All but null."""
 
@@ -77,10 +78,14 @@ class _Reader:
 
     def _required(self, site: CallSite, inputs: Described) -> None:
         """Read the arguments of a call whose tool refuses null for them, and to go without."""
+        fields = {
+            name: inputs.properties[name].schema
+            for name in inputs.required & inputs.properties.keys()
+        }
         needed = {
             name
-            for name in inputs.required & inputs.properties.keys()
-            if inputs.properties[name].schema.get("type") in _TYPES
+            for name, schema in fields.items()
+            if schema.get("type") in _TYPES and "default" not in schema
         }
         given = {} if site.argument is None else self._given(site.argument)
         for name in sorted(needed if None in given else needed & given.keys()):
@@ -94,7 +99,8 @@ class _Reader:
         where others may take their place."""
         found: dict[str | None, Node] = {}
         for entry in entries(self._uses.origins, argument):
-            if entry.key is None and list(self._uses.paths(entry.value)) != [()]:
+            is_whole = entry.computed is None and list(self._uses.paths(entry.value)) == [()]
+            if entry.key is None and not is_whole:
                 return {}
             found[entry.key] = entry.value
         return found
@@ -166,7 +172,7 @@ def _ends_the_run(tree: Tree, call: Node) -> bool:
 def _always_evaluated(node: Node) -> Iterator[Node]:
     """Yield the parts of a node that are evaluated whenever it is."""
     kind = node.kind
-    if kind in FUNCTIONS or kind in CLASSES or kind == "assignment_pattern":
+    if kind in FUNCTIONS or kind in CLASSES or kind in _WITH_DEFAULT:
         return
     if kind == "ternary_expression":
         yield node["condition"]

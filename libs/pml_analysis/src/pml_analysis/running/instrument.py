@@ -202,7 +202,9 @@ def missing_reports(tree: Tree, returned: Iterable[ReturnedPart]) -> list[Wrap]:
 def _returned(tree: Tree, part: ReturnedPart) -> Wrap:
     """Rewrite `return r.a` → `return __pml.returned("n1", ["a"], "r.a", 2, 8, r.a)`, with the
     author's text, line and column."""
-    text = _SPACES.sub(" ", tree.source.text[part.node.start : part.node.end][:_MAX_INSPECTED])
+    text = _SPACES.sub(
+        " ", tree.source.authors_part(part.node.start, part.node.end)[:_MAX_INSPECTED]
+    )
     told = text if len(text) <= _MAX_TOLD else f"{text[:_MAX_TOLD]}…"
     line, column = tree.position(part.node)
     given = ", ".join(json.dumps(each) for each in (part.node_id, part.path, told, line, column))

@@ -15,11 +15,13 @@ from pml_analysis.structure.expansion import Expansion, Instance
 from pml_analysis.syntax.node_kinds import FUNCTIONS, INLINE_FUNCTIONS
 from pml_analysis.syntax.patterns import Path
 from pml_analysis.syntax.tree import Node, Tree
+from pml_common.contracts.tool import ENVELOPE
 from pml_common.provides.json_schema import Described
 
 _LEAVING: Final = frozenset({"break_statement", "continue_statement", "return_statement"})
-_RIGHT_ALONE: Final = frozenset({"??", "||", "??=", "||=", "&&="})
-"""Operators whose left side is never their value while it is undefined, or is a target."""
+_RIGHT_ALONE: Final = frozenset({"??", "||", "&&", "??=", "||=", "&&="})
+"""Operators whose left side is never their value while it is undefined, is what their author asks
+for, or is a target."""
 
 _ANY_KEY: Final = ("additionalProperties", "patternProperties")
 """Keywords of schemas for fields of any name."""
@@ -58,9 +60,16 @@ def returned_parts(
         if origin is None or origin.node_id is None or origin.default or not origin.path:
             continue
         declared = outputs(origin.node_id)
-        if declared is not None and not _names(declared, origin.path):
+        if declared is None or _names(declared, origin.path):
+            continue
+        if origin.path[0] in ENVELOPE or not _is_optional(tree, node):
             found.append(ReturnedPart(node, origin.node_id, origin.path))
     return found
+
+
+def _is_optional(tree: Tree, node: Node) -> bool:
+    """Whether its author says that a part of it may be missing."""
+    return any(each.kind == "optional_chain" for each in tree.subtree(node))
 
 
 def _names(declared: Described, path: Path) -> bool:

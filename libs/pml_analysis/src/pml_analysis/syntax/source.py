@@ -64,10 +64,17 @@ class Source:
     def position(self, offset: int) -> Position:
         """Return the position of an offset; of one in an insertion that of what follows."""
         if self.inserted:
-            before = sum(min(end, offset) - start for start, end in self.inserted if start < offset)
-            return self._authors.position(offset - before)
+            return self._authors.position(self._authors_offset(offset))
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
+
+    def authors_part(self, start: int, end: int) -> str:
+        """Return the author's text of a range."""
+        return self.authors[self._authors_offset(start) : self._authors_offset(end)]
+
+    def _authors_offset(self, offset: int) -> int:
+        before = (min(end, offset) - start for start, end in self.inserted if start < offset)
+        return offset - sum(before)
 
     def at(self, position: Position) -> int:
         """Return the offset of a position that counts what was inserted, too."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field, JsonValue, StringConstraints
 
@@ -12,6 +12,9 @@ ToolId = Annotated[str, StringConstraints(pattern=r"^[^:\s]+:[^\s]+$", max_lengt
 """`server:tool`."""
 
 JsonObject = dict[str, JsonValue]
+
+ENVELOPE: Final = frozenset({"content", "data", "result", "structuredContent", "text"})
+"""Keys under which other hosts put what a tool returned."""
 
 
 def args_hash(args: JsonObject) -> str:

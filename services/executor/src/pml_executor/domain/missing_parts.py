@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.executor import RunWorkflow
+from pml_common.contracts.tool import ENVELOPE
 from pml_common.contracts.trace import ToolEnd, ToolStart, TraceEvent
 from pml_executor.domain.endings import Ending
 from pml_executor.domain.instrumented import Instrumented
@@ -25,9 +26,6 @@ _MOST_ITEMS: Final = 100
 _MOST_CHARACTERS: Final = 60
 _MOST_OF_PATH: Final = 200
 _READ_OF_UNDEFINED: Final = "Cannot read properties of undefined"
-_ENVELOPE: Final = frozenset({"content", "data", "result", "structuredContent", "text"})
-"""Keys under which other hosts put what a tool returned."""
-
 _PLAIN: Final = (
     " PML gives what a tool returned as it is: a text is a text, and there is no content, data, "
     "result or structuredContent around a value."
@@ -114,8 +112,8 @@ def _missing(part: ReturnedPart, entries: Sequence[TraceEvent]) -> _Missing | No
 
 def _is_open(value: JsonValue, step: Step) -> bool:
     """Whether a part of the value is missing as it may be at any time: null has none, and a list
-    no element there."""
-    if isinstance(value, list):
+    or a text none at that place."""
+    if isinstance(value, list | str):
         return not (isinstance(step, str) or value[step or 0 :])
     return value is None
 
@@ -154,7 +152,7 @@ def _told(missing: _Missing) -> str:
     part, steps, value = missing.part, missing.steps, missing.value
     what = f"the result of {missing.end.tool} ({part.node})"
     within = f"its {_dotted(steps[:-1])}" if len(steps) > 1 else "it"
-    is_envelope = len(steps) == 1 and steps[0] in _ENVELOPE
+    is_envelope = len(steps) == 1 and steps[0] in ENVELOPE
     return (
         f"the program returned {_short(part.text)} (line {part.line}), and {what} has no "
         f"{_dotted(steps)}: {within} is {_form(value)}.{_advice(value)}"

@@ -73,9 +73,11 @@ def cacheable(
 ) -> CachedResult | None:
     """Return the cache entry of a workflow, or None: it must have run as that capability without
     approval, succeeded with a result, and been able only to read, unless `force` is set. An
-    approval is for one run."""
+    approval is for one run, and a list of the tools changes with the policy and the servers."""
     analysis, ended_at = workflow.analysis, workflow.finished_at
     if not workflow.proves_its_program or analysis is None or ended_at is None:
+        return None
+    if analysis.reads_catalog:
         return None
     asked = workflow.approval is not None or analysis.decision.verdict != "allow"
     if asked or analysis.capability.capability_id != record.capability_id:

@@ -14,6 +14,7 @@ from pml_analysis.names.origins import Origins
 from pml_analysis.names.scopes import resolve_scopes
 from pml_analysis.parameters.parameters import free_parameters
 from pml_analysis.running.instrument import (
+    RETURNING,
     arguments_name,
     dropped_reports,
     instrument,
@@ -95,11 +96,13 @@ def instrumented(model: SemanticModel, returned: Iterable[ReturnedPart] = ()) ->
     that are told if they are missing."""
     whole = arguments_name(model.scopes.top) or ""
     bindings = prologue(model.free, sorted(model.origins.implicit_roots), whole)
+    missing = missing_reports(model.tree, returned)
     inserted = [
         *dropped_reports(model.tree, model.promises.dropped()),
-        *missing_reports(model.tree, returned),
+        *missing,
         *reading_lists(model.listings),
     ]
+    bindings = f"{RETURNING}{bindings}" if missing else bindings
     return instrument(model.tree, model.calls, model.expansion, bindings, inserted)
 
 

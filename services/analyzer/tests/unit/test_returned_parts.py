@@ -12,7 +12,7 @@ from services.analyzer.tests.support.programs import analysed, submitted, tool
 
 R = "const r = await mcp.fs.list({ path: 'a' }); "
 CONTENT = '"n1", ["content", 0, "text"]'
-_MARK = re.compile(r"__pml\.returned\((\"n\d+\", \[.*?\]), (\".*?\"), (\d+), (\d+), ")
+_MARK = re.compile(r"__pml_returned\((\"n\d+\", \[.*?\]), (\".*?\"), (\d+), (\d+), ")
 
 
 def marks(code: str) -> list[tuple[str, str]]:
@@ -147,7 +147,7 @@ UNMARKED = {
 
 @pytest.mark.parametrize("code", UNMARKED.values(), ids=UNMARKED)
 def test_nothing_else_is_marked(code: str) -> None:
-    assert "__pml.returned" not in analysed(code).instrumented
+    assert "__pml_returned" not in analysed(code).instrumented
 
 
 @pytest.mark.parametrize(
@@ -160,15 +160,15 @@ def test_nothing_else_is_marked(code: str) -> None:
 )
 def test_what_a_capability_gives_is_not_marked(call: str) -> None:
     code = f"const r = await {call}; return r.a;"
-    assert "__pml.returned" not in calling(code).instrumented
+    assert "__pml_returned" not in calling(code).instrumented
 
 
 def test_a_capability_inside_another_program_is_not_marked() -> None:
     inner = described("fs:part", "const r = await mcp.fs.list(args); return r.a;")
     analysis = calling("return await capabilities.fs_part({});", library(inner))
     (one,) = analysis.injected
-    assert "__pml.returned" not in one.instrumented
-    assert "__pml.returned" in analysed(inner.code).instrumented
+    assert "__pml_returned" not in one.instrumented
+    assert "__pml_returned" in analysed(inner.code).instrumented
 
 
 SCHEMAS: dict[str, tuple[JsonObject, str, bool]] = {
@@ -211,7 +211,7 @@ def test_a_schema_names_parts(gives: JsonObject, part: str, *, marked: bool) -> 
     code = f"const r = await mcp.a.b({{}}); return {part};"
     outcome = analyze(code, tools=[tool("a:b", gives=gives)], policy=Policy())
     assert isinstance(outcome, Analysis), outcome
-    assert ("__pml.returned" in outcome.instrumented) == marked
+    assert ("__pml_returned" in outcome.instrumented) == marked
 
 
 def test_a_long_text_is_cut_and_on_one_line() -> None:
@@ -227,3 +227,11 @@ def test_the_text_without_insertions_is_the_authors() -> None:
     for start, end in analysis.insertions:
         text, at = text + analysis.instrumented[at:start], end
     assert text + analysis.instrumented[at:] == f"{R} return r.a ?? r.b;"
+
+
+def test_a_sandbox_without_the_report_returns_the_value() -> None:
+    text = analysed(f"{R} return r.a").instrumented
+    assert text.startswith(
+        "const __pml_returned = __pml.returned ?? ((...given) => given[5]); const r = "
+    )
+    assert 'return __pml_returned("n1", ["a"], "r.a", 1, 53, r.a)' in text

@@ -244,7 +244,7 @@ def test_the_sandbox_tells_the_part() -> None:
 
 
 THROWS = make_command(
-    'const res = 1;\nreturn «__pml.returned("n1", ["content", 0], "res.content[0]", 2, 8, »'
+    'const res = 1;\nreturn «__pml_returned("n1", ["content", 0], "res.content[0]", 2, 8, »'
     "res.content[0]«)»;"
 )
 TYPE_ERROR = WorkflowError(kind="user_error", message="TypeError: Cannot read …", line=2, column=19)
@@ -293,6 +293,6 @@ def test_other_errors_are_as_the_program_threw_them() -> None:
 
 @pytest.mark.parametrize("given", ['"n1"', "'n1'", '"n1", [], 1, 2, 3', '"n1", [], "r", 2, 8, 9'])
 def test_what_the_analysis_never_inserts_explains_nothing(given: str) -> None:
-    command = make_command(f"return «__pml.returned({given}, »res.content[0]«)»;")
+    command = make_command(f"return «__pml_returned({given}, »res.content[0]«)»;")
     at = threw(line=1, column=command.instrumented.rindex("[0]") + 1)
     assert explained(command, at, TYPE_ERROR, called("text")) is TYPE_ERROR

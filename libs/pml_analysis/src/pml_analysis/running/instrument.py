@@ -25,6 +25,9 @@ from pml_analysis.syntax.tree import Node, Tree
 _TO_COLON: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*:", re.DOTALL)
 _SPACES: Final = re.compile(r"\s+")
 _GIVEN: Final = "__pml_given"
+_RETURNED: Final = "__pml_returned"
+RETURNING: Final = f"const {_RETURNED} = __pml.returned ?? ((...given) => given[5]); "
+"""What `missing_reports` call; sandboxes of before have no such report."""
 _MAX_TOLD: Final = 100
 _MAX_INSPECTED: Final = 10 * _MAX_TOLD
 
@@ -200,7 +203,7 @@ def missing_reports(tree: Tree, returned: Iterable[ReturnedPart]) -> list[Wrap]:
 
 
 def _returned(tree: Tree, part: ReturnedPart) -> Wrap:
-    """Rewrite `return r.a` → `return __pml.returned("n1", ["a"], "r.a", 2, 8, r.a)`, with the
+    """Rewrite `return r.a` → `return __pml_returned("n1", ["a"], "r.a", 2, 8, r.a)`, with the
     author's text, line and column."""
     text = _SPACES.sub(
         " ", tree.source.authors_part(part.node.start, part.node.end)[:_MAX_INSPECTED]
@@ -208,7 +211,7 @@ def _returned(tree: Tree, part: ReturnedPart) -> Wrap:
     told = text if len(text) <= _MAX_TOLD else f"{text[:_MAX_TOLD]}…"
     line, column = tree.position(part.node)
     given = ", ".join(json.dumps(each) for each in (part.node_id, part.path, told, line, column))
-    return _round(part.node, f"__pml.returned({given}, ", ")")
+    return _round(part.node, f"{_RETURNED}({given}, ", ")")
 
 
 def _report_of(node: Node) -> str:

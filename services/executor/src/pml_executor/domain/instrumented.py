@@ -22,7 +22,7 @@ _AUTHORS_LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
 
 _LAST_WORD = re.compile(r"[\w$#]+[)!\s]*\Z")
 _LAST_BRACKETS = re.compile(r"[)!\s]*")
-_METHOD = re.compile(r"__pml\.(\w+)\(")
+_METHOD = re.compile(r"__pml[._](\w+)\(")
 _QUOTED = re.compile(r"__pml\.(at|via|decide|absent|last|subject)\b(?:\(\.\.\.\))?")
 _NO_CODE = re.compile(
     r"""("(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | `(?:\\.|[^`\\])*` | //[^\n]* | /\*.*?\*/)""",

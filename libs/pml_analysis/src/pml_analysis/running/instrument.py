@@ -27,7 +27,7 @@ _SPACES: Final = re.compile(r"\s+")
 _GIVEN: Final = "__pml_given"
 _RETURNED: Final = "__pml_returned"
 RETURNING: Final = f"const {_RETURNED} = __pml.returned ?? ((...given) => given[5]); "
-"""What `missing_reports` call; sandboxes of before have no such report."""
+"""Declares the report of a missing part, which older sandboxes do not have."""
 _MAX_TOLD: Final = 100
 _MAX_INSPECTED: Final = 10 * _MAX_TOLD
 

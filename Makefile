@@ -15,11 +15,11 @@ RUN := uv run --frozen --no-sync
 export UV_SYSTEM_CERTS ?= true
 export DENO_TLS_CA_STORE ?= system,mozilla
 # As many tests at once as there are processors; those of one file share its stack, and the long ones
-# (see testpaths) come first. With servers, half as many more: a fifth of their time is waits.
+# (see testpaths) come first. With servers, twice as many: a third of their time is waits.
 XDIST := --maxprocesses 6 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 1
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 COMPUTING := -n $(PROCESSORS)
-WAITING := -n $(shell echo $$(( ($(PROCESSORS) * 3 + 1) / 2 )))
+WAITING := -n $(shell echo $$(( $(PROCESSORS) * 2 )))
 PYTEST := $(RUN) pytest $(XDIST) $(COMPUTING)
 # Repeats failed tests once, alone.
 GATE := $(RUN) python -m tools.gate.tests -- $(XDIST)

@@ -4,8 +4,10 @@ import gc
 import os
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import httpcore2
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.detection import is_hypothesis_test
@@ -15,7 +17,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from libs.pml_local.tests.support.patience import SLOWNESS
 
-pytest_plugins = ["libs.pml_local.tests.support.harness"]
+pytest_plugins = ["libs.pml_local.tests.support.harness", "tools.gate.tracing"]
 
 TEST_S = 300.0
 """A test that hangs fails with its stacks, long after the longest would have ended."""
@@ -29,6 +31,9 @@ settings.register_profile(
     max_examples=50 * int(os.environ.get("PML_EXAMPLES", "1")),
 )
 settings.load_profile("pml")
+
+# The authorities that a client trusts are read for each of a thousand: 20 ms of processor time.
+httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
 
 ROOT = Path(__file__).parent
 OWN_STACKS = frozenset({"test_demo.py", "test_examples.py", "test_signatures.py"})

@@ -158,3 +158,44 @@ def test_tests_of_promises_are_marked() -> None:
     assert marked == []
     pytest_collection_modifyitems([item(ROOT / "tests/faults/test_time.py")])
     assert marked == ["promise"]
+
+
+TRACED = """
+import sys
+import pytest
+
+HERE = sys.gettrace() is not None
+
+@pytest.fixture
+def set_up():
+    return sys.gettrace()
+
+def test_call(set_up):
+    assert HERE and set_up is None and sys.gettrace() is not None
+
+@pytest.mark.no_cover
+def test_uncovered(set_up):
+    assert set_up is None and sys.gettrace() is None
+
+def test_next(set_up):
+    assert set_up is None and sys.gettrace() is not None
+"""
+
+
+def test_coverage_traces_imports_and_calls_of_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    used = "xdist.plugin,pytest_cov.plugin,pytest_reportlog.plugin,tools.gate.tracing"
+    monkeypatch.setenv("PYTEST_PLUGINS", used)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "test_it.py").write_text(TRACED)
+    status, outcome = gate.session(["-n", "1", "--cov=.", "--cov-report=json"], tmp_path)
+    covered = json.loads((tmp_path / "coverage.json").read_text())["files"]["test_it.py"]
+    missing: list[int] = covered["missing_lines"]
+    assert (status, len(outcome.passed)) == (0, 3)
+    lines = TRACED.splitlines()
+    assert {lines[at - 1].strip() for at in missing} == {
+        "return sys.gettrace()",
+        "assert set_up is None and sys.gettrace() is None",
+    }

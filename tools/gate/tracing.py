@@ -13,7 +13,7 @@ import pytest
 
 
 class Controller(Protocol):
-    """What pytest-cov starts and stops for tests with the marker `no_cover`."""
+    """A part of pytest-cov that it stops for tests with the marker `no_cover`."""
 
     def pause(self) -> None:
         """Trace nothing."""

@@ -5,11 +5,14 @@ PML; permissions of other folders are never changed. Data that the account canno
 folder, say) is placed under /var/lib/pml instead.
 """
 
+import fcntl
 import os
 import pwd
 import shutil
 import stat
 import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,11 +35,26 @@ def database_account() -> Account | None:
     root."""
     if os.geteuid() != 0:
         return None
-    try:
-        entry = pwd.getpwnam(ACCOUNT_NAME)
-    except KeyError:
+    with suppress(KeyError):
+        return _found()
+    with _locked():
+        with suppress(KeyError):
+            return _found()  # another process has made it meanwhile
         _make_account()
-        entry = pwd.getpwnam(ACCOUNT_NAME)
+        return _found()
+
+
+@contextmanager
+def _locked() -> Generator[None]:
+    """Exclude other processes: of two `useradd` of one name the second replaces the first's account
+    by one with another id."""
+    with (system_folder("account") / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # at most as long as a few `useradd` take
+        yield
+
+
+def _found() -> Account:
+    entry = pwd.getpwnam(ACCOUNT_NAME)
     return Account(entry.pw_uid, entry.pw_gid)
 
 

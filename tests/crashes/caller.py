@@ -41,6 +41,8 @@ class Caller:
     repeats: bool = False
     """Whether to decide again without a response, or with an error of the server: the gateway may
     not have received the decision."""
+    workflows: dict[str, object] = field(default_factory=dict[str, object])
+    """The id of each run's workflow."""
 
     async def execute(self, code: str, run: str, args: JsonObject, **more: str) -> Answer:
         """Run a program and return its end without fields that differ between runs; `asked` counts
@@ -57,6 +59,7 @@ class Caller:
                 decided.setdefault(approval)
                 await self.meanwhile(len(decided))
                 body = await self._agree(body["workflow_id"], approval, request)
+        self.workflows[run] = body["workflow_id"]
         answer = {name: body.get(name) for name in ("status", "result", "error")}
         return answer | {"asked": len(decided)}
 

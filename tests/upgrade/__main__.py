@@ -5,11 +5,13 @@ import argparse
 import asyncio
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from libs.pml_local.tests.support.harness import reachable_folder
-from tests.upgrade.mixed_stack import mixed_stack
+from tests.upgrade.mixed_stack import Side, mixed_stack
+from tests.upgrade.older_folder import older_folder
 from tests.upgrade.phases import Result, all_phases, go_through, report_of
 from tests.upgrade.revisions import UnknownRevision, chosen, python_of
 
@@ -21,17 +23,28 @@ def say(line: str) -> None:
 
 
 async def run(old: Path, limit_s: float, logs: Path | None) -> Sequence[Result]:
-    """Go through all phases on a temporary stack. Raises TimeoutError."""
+    """Start the new revision on a folder of the old one, then go through all mixes of both on
+    another stack. Raises TimeoutError."""
+    pythons: Mapping[Side, Path] = {"old": old, "new": Path(sys.executable)}
+    async with asyncio.timeout(limit_s):
+        with _logged(logs, "folder") as folder:
+            on_folder = await older_folder(folder, pythons, say)
+        with _logged(logs, "mixes") as folder:
+            async with mixed_stack(folder, pythons) as site:
+                return [*on_folder, *await go_through(site, all_phases(), say)]
+
+
+@contextmanager
+def _logged(logs: Path | None, part: str) -> Generator[Path]:
+    """A folder for a stack, whose logs are kept in `logs`."""
     with reachable_folder() as folder:
         try:
-            async with (
-                asyncio.timeout(limit_s),
-                mixed_stack(folder, {"old": old, "new": Path(sys.executable)}) as site,
-            ):
-                return await go_through(site, all_phases(), say)
+            yield folder
         finally:
             if logs is not None:
-                shutil.copytree(folder / "data" / "logs", logs, dirs_exist_ok=True)
+                shutil.copytree(folder / "data" / "logs", logs / part, dirs_exist_ok=True)
+                for log in folder.glob("*.log"):
+                    shutil.copy(log, logs / part)
 
 
 def main() -> None:

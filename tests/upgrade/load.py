@@ -3,17 +3,17 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import cast
+from pathlib import Path
+from typing import Protocol, cast
 
 import httpx2
 
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from tests.crashes.caller import Answer, Caller
-from tests.upgrade.mixed_stack import MixedStack
 
 CAPABILITY, INTENT = "upgrade:next", "the number after a number"
 LEARNED = """
@@ -42,6 +42,30 @@ ENDED_WITHIN_S = PATIENCE_S
 PAID = 3
 
 
+class Site(Protocol):
+    """A stack to load: its gateway, the headers of a decision, and the log of its tool server."""
+
+    @property
+    def http(self) -> httpx2.AsyncClient:
+        """A client of the gateway."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """The gateway's address."""
+        ...
+
+    @property
+    def approver(self) -> Mapping[str, str]:
+        """Headers of a decision."""
+        ...
+
+    @property
+    def calls(self) -> Path:
+        """The log of the tool server's calls."""
+        ...
+
+
 @dataclass
 class Outcome:
     """Runs and approvals of a phase: how many, and what was wrong with the others."""
@@ -55,16 +79,22 @@ class Outcome:
 class Load:
     """The callers of one stack. `waiting` are approvals not decided yet, by the run's name."""
 
-    site: MixedStack
+    site: Site
     outcome: Outcome = field(default_factory=Outcome)
     waiting: dict[str, Answer] = field(default_factory=dict[str, Answer])
     succeeded: dict[str, int] = field(default_factory=dict[str, int])
     """Runs that ended well, and how many calls each had to make."""
+    workflows: dict[str, object] = field(default_factory=dict[str, object])
+    """The id of each run's workflow."""
     _names: Counter[str] = field(default_factory=Counter[str])
+
+    def caller(self, http: httpx2.AsyncClient) -> Caller:
+        """Return a caller that decides for itself."""
+        return Caller(http, approver=self.site.approver, workflows=self.workflows)
 
     async def learn(self) -> None:
         """Learn the capability that other programs call."""
-        caller = Caller(self.site.http, approver=self.site.approver)
+        caller = self.caller(self.site.http)
         await caller.execute(LEARNED, "learns", {"n": 1}, name=CAPABILITY, intent=INTENT)
 
         async def known() -> bool:
@@ -78,7 +108,7 @@ class Load:
         enough = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
             for number, wait in enumerate(WAITS_MS):
-                url = (urls or (self.site.stack.url,))[number % max(1, len(urls))]
+                url = (urls or (self.site.url,))[number % max(1, len(urls))]
                 tasks.create_task(self._call(url, wait, enough))
             try:
                 yield
@@ -87,7 +117,7 @@ class Load:
 
     async def _call(self, url: str, wait: int, enough: asyncio.Event) -> None:
         async with httpx2.AsyncClient(base_url=url, timeout=2 * PATIENCE_S) as http:
-            caller = Caller(http, approver=self.site.approver)
+            caller = self.caller(http)
             while not enough.is_set():
                 run = self._name("chain")
                 n = len(run)
@@ -96,7 +126,7 @@ class Load:
                 except (TimeoutError, AssertionError, KeyError) as error:
                     self.outcome.wrong.append(f"{run}: {error!r}")
                     continue
-                self._check(run, answer, n + 2, calls=3)
+                self.check(run, answer, n + 2, calls=3)
 
     async def some(self, runs: int) -> None:
         """Wait until this many more runs have ended."""
@@ -123,7 +153,8 @@ class Load:
         for run, asked in waiting.items():
             body = await self._approve(run, asked)
             if body:
-                self._check(run, body, PAID, calls=2)
+                self.workflows[run] = asked["workflow_id"]
+                self.check(run, body, PAID, calls=2)
                 self.outcome.decided += 1
 
     async def _approve(self, run: str, asked: Answer) -> Answer | None:
@@ -165,7 +196,8 @@ class Load:
         self._names[kind] += 1
         return f"{kind}-{self._names[kind]}"
 
-    def _check(self, run: str, answer: Answer, result: int, *, calls: int) -> None:
+    def check(self, run: str, answer: Answer, result: int, *, calls: int) -> None:
+        """Note how a run ended, and how many calls it had to make."""
         if (answer.get("status"), answer.get("result")) != ("success", result):
             self.outcome.wrong.append(f"{run}: {json.dumps(answer)[:400]}")
             return

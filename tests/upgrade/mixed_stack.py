@@ -56,6 +56,11 @@ class MixedStack:
     sides: dict[str, Side] = field(default_factory=lambda: everywhere("old"))
 
     @property
+    def url(self) -> str:
+        """Address of the gateway."""
+        return self.stack.url
+
+    @property
     def approver(self) -> dict[str, str]:
         """Headers of a decision."""
         return approver_headers(self.stack.approver_key)
@@ -107,7 +112,7 @@ class MixedStack:
 
     def _environment(self, service: str) -> dict[str, str]:
         stores = {"PML_POSTGRES_DSN": self.stack.postgres_dsn} if service in STORED else {}
-        return {**self.stack.credentials(service), **stores, **_files(self.stack.home.parent)}
+        return {**self.stack.credentials(service), **stores, **files_of(self.stack.home.parent)}
 
     async def dead_letters(self) -> int:
         """The number of messages that a service gave up."""
@@ -118,15 +123,13 @@ class MixedStack:
 @asynccontextmanager
 async def mixed_stack(folder: Path, pythons: Mapping[Side, Path]) -> AsyncGenerator[MixedStack]:
     """Run a stack whose services are all old, with a tool server that logs its calls."""
-    calls = folder / "calls.jsonl"
-    calls.touch()
-    _write_files(folder, calls)
+    calls = write_files(folder)
     for service in SERVICES:
         _choose(folder, service, pythons["old"])
     options = StackOptions(
         home=folder / "data",
         gateway_port=free_port(),
-        env=_files(folder),
+        env=files_of(folder),
         services=[
             replace(spec, argv=(*LAUNCH, spec.name, str(_side_file(folder, spec.name))))
             for spec in pml_services()
@@ -140,7 +143,7 @@ async def mixed_stack(folder: Path, pythons: Mapping[Side, Path]) -> AsyncGenera
             stack.nats_url, "upgrade", _nothing, 30.0, inbox="_INBOX.upgrade"
         )
         try:
-            await eventually(lambda: _lists_tools(http))
+            await eventually(lambda: lists_tools(http))
             yield MixedStack(stack, http, operator, calls, pythons)
         finally:
             await operator.close()
@@ -150,7 +153,8 @@ async def _nothing() -> None:
     """Ignore reconnections."""
 
 
-async def _lists_tools(http: httpx2.AsyncClient) -> bool:
+async def lists_tools(http: httpx2.AsyncClient) -> bool:
+    """Return whether a gateway finds the tool server's tools."""
     found = await http.post("/api/discover", json={"intent": "change something", "limit": 20})
     return found.is_success and "tally:mark" in found.text
 
@@ -163,14 +167,18 @@ def _choose(folder: Path, service: str, python: Path) -> None:
     _side_file(folder, service).write_text(str(python), encoding="utf-8")
 
 
-def _files(folder: Path) -> dict[str, str]:
+def files_of(folder: Path) -> dict[str, str]:
+    """Return the variables that name the files of `write_files`."""
     return {
         "PML_GATEWAY_POLICY_FILE": str(folder / "policy.json"),
         "PML_MCP_SERVERS": str(folder / "servers.json"),
     }
 
 
-def _write_files(folder: Path, calls: Path) -> None:
+def write_files(folder: Path) -> Path:
+    """Write the policy and the servers of a stack; returns the log of its tool server's calls."""
+    calls = folder / "calls.jsonl"
+    calls.touch()
     tally = {"command": sys.executable, "args": [str(TOOL_SERVER), str(calls)], "trust": "hints"}
     rules = {"tally:pay": "ask", "tally:*": "allow"}
     contents = {
@@ -179,3 +187,4 @@ def _write_files(folder: Path, calls: Path) -> None:
     }
     for name, content in contents.items():
         (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    return calls

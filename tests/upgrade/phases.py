@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.catalog import SERVICES
-from tests.crashes.crash_stack import workflow_of
 from tests.upgrade.load import Load, Outcome
 from tests.upgrade.mixed_stack import MixedStack, Side, everywhere
 
@@ -70,7 +69,7 @@ async def go_through(
         load.outcome.wrong += load.miscounted()
         results.append(Result(phase, load.outcome, await site.dead_letters() - before))
         say(line_of(results[-1]))
-    load.outcome.wrong += await _without_trace(load)
+    load.outcome.wrong += await without_trace(load)
     return results
 
 
@@ -103,13 +102,13 @@ async def _both(site: MixedStack) -> AsyncGenerator[Sequence[str]]:
         yield (site.stack.url, url)
 
 
-async def _without_trace(load: Load) -> list[str]:
-    """Runs that the learner has no trace of, after some time."""
+async def without_trace(load: Load) -> list[str]:
+    """Wait for the learner, and return the runs that it has no trace of."""
     missing = set(load.succeeded)
 
     async def none() -> bool:
         for run in list(missing):
-            path = f"/api/workflows/{workflow_of(run)}/trace"
+            path = f"/api/workflows/{load.workflows[run]}/trace"
             answer = await load.site.http.get(path)
             if answer.is_success and answer.json().get("traces"):
                 missing.discard(run)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".cache" / "upgrade"
-WITHOUT_TAG = "c0dc2599~1"
-"""Base while nothing is released: the revision before eleven migrations, among them partitions of
-traces, deletion, learning as a fold, and fading edges."""
+WITHOUT_TAG = "653b15cc"
+"""Base while nothing is tagged: the revision that is to be v0.1.0."""
 
 
 class UnknownRevision(Exception):

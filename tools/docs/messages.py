@@ -35,7 +35,8 @@ edited.
   message in every replica, at most once.
 - *At once* is how many messages a consumer handles together; while messages are frequent, it
   fetches what is stored once in the given time.
-- A *query* is sent by its clients and served by its owner; nothing is stored.
+- A *query* is sent by its clients and served by its owner; nothing is stored. Each query and reply
+  is proven by a MAC (docs/decisions/0045-proven-queries.md).
 """
 
 

@@ -1,7 +1,8 @@
 """Ed25519 keys: each service signs what it publishes and holds the others' public keys.
 
 One key signs several kinds of content (messages, grants): each kind begins its content with a name
-of its own, so that no signature of one kind is valid for another.
+of its own, so that no signature of one kind is valid for another. Two keys also give their services
+a secret that no other has (X25519 on the same points), for what is authenticated between two alone.
 """
 
 import base64
@@ -15,14 +16,18 @@ from pathlib import Path
 from typing import Self
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pml_common.contracts.fault_words import faults_of
 
 _KEY_BYTES = 32
 _KID_DIGITS = 16
+_PRIME = 2**255 - 19
+"""Of the field of Curve25519."""
 
 
 class KeyUnreadable(Exception):
@@ -68,6 +73,13 @@ class PublicKey:
         """The key as `openssl pkey -pubout` writes it."""
         form = serialization.PublicFormat.SubjectPublicKeyInfo
         return self._key.public_bytes(serialization.Encoding.PEM, form).decode()
+
+    @property
+    def exchange(self) -> X25519PublicKey:
+        """The same point of the curve in X25519's form: u = (1 + y) / (1 - y), RFC 7748."""
+        y = int.from_bytes(self.raw, "little") & ((1 << 255) - 1)
+        u = (1 + y) * pow(1 - y, -1, _PRIME) % _PRIME
+        return X25519PublicKey.from_public_bytes(u.to_bytes(_KEY_BYTES, "little"))
 
     def verifies(self, content: bytes, signature: str) -> bool:
         """Return whether `signature` is this key's signature of `content`."""
@@ -121,6 +133,15 @@ class SigningKey:
         """Return the signature of `content`: base64url without padding, 86 characters."""
         return _encoded(self._key.sign(content))
 
+    def shared_with(self, other: PublicKey, purpose: str) -> bytes:
+        """Derive the 32 bytes that only the holders of this key and of the other's private one can
+        derive, for one purpose; the same for both."""
+        # Ed25519's scalar is the head of the seed's hash; X25519 clamps it in the same way.
+        scalar = hashlib.sha512(self._key.private_bytes_raw()).digest()[:_KEY_BYTES]
+        secret = X25519PrivateKey.from_private_bytes(scalar).exchange(other.exchange)
+        info = "\n".join((purpose, *sorted((self.kid, other.kid)))).encode()
+        return HKDF(hashes.SHA256(), _KEY_BYTES, salt=None, info=info).derive(secret)
+
 
 class TrustedKeys:
     """The public keys of all services; a service has several while its key is being replaced."""
@@ -133,9 +154,17 @@ class TrustedKeys:
         """All keys."""
         return tuple(self._keys.values())
 
+    def of(self, service: str) -> tuple[PublicKey, ...]:
+        """Return the keys of one service."""
+        return tuple(key for key in self.keys if key.service == service)
+
+    def find(self, service: str, kid: str) -> PublicKey | None:
+        """Return a service's key by its id."""
+        return self._keys.get((service, kid))
+
     def verify(self, service: str, kid: str, content: bytes, signature: str) -> bool:
         """Return whether `service` made `signature` of `content` with its key `kid`."""
-        key = self._keys.get((service, kid))
+        key = self.find(service, kid)
         return key is not None and key.verifies(content, signature)
 
     def with_key(self, key: PublicKey) -> "TrustedKeys":

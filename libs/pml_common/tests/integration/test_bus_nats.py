@@ -12,6 +12,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import APIError
 
 from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.proofs import query_of
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import connection
 from pml_common.bus.errors import BusUnavailable, QueryFailed
@@ -93,8 +94,11 @@ async def test_an_error_is_readable_by_the_standard_tools(bus: NatsBus, client: 
         raise QueryFailed("not_found", "no\nsuch server")
 
     await bus.serve(catalog.LIST_TOOLS, refuse)
-    question = ListTools(scope=SCOPE).model_dump_json().encode()
-    reply = await client.request("pml.qry.registry.list-tools.v1", question, timeout=PATIENCE_S)
+    asked = query_of(catalog.LIST_TOOLS, ListTools(scope=SCOPE), reply="_INBOX.tool")
+    replies = asyncio.Queue[Msg]()
+    await connection.subscribe(client, asked.reply, replies.put)
+    await client.publish(asked.subject, asked.data, asked.reply, headers=dict(asked.headers))
+    reply = await asyncio.wait_for(replies.get(), PATIENCE_S)
     assert reply.headers is not None
     assert reply.headers["Nats-Service-Error-Code"] == "404"
     assert reply.headers["Nats-Service-Error"] == "no such server"
@@ -147,3 +151,23 @@ async def test_transient_errors_of_a_cluster_are_retryable(client: Client, code:
     said = APIError(code=500, err_code=code, description="not now")
     with pytest.raises(BusUnavailable), connection.server_errors(client, "publish"):
         raise said
+
+
+async def test_a_forged_reply_does_not_keep_the_owners_from_being_received(
+    nats_url: str, bus: NatsBus, client: Client
+) -> None:
+    forged = asyncio.Event()
+
+    async def forge(asked: Msg) -> None:
+        await client.publish(asked.reply, b'{"tools": []}')
+        await connection.flush(client)
+        forged.set()
+
+    async def answer(question: ListTools) -> ToolCatalog:
+        await forged.wait()
+        return ToolCatalog(tools=(ToolDefinition(server="fs", name="read", description=""),))
+
+    await connection.subscribe(client, "pml.qry.registry.list-tools.v1", forge)
+    await bus.serve(catalog.LIST_TOOLS, answer)
+    reply = await bus.request(catalog.LIST_TOOLS, ListTools(scope=SCOPE), timeout=PATIENCE_S)
+    assert len(reply.tools) == 1

@@ -13,6 +13,7 @@ from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_local.tests.support.harness import RunningNats, eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import pulling
+from pml_common.bus.client import DirectClient
 from pml_common.bus.errors import BusUnavailable, QueryFailed
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
@@ -151,7 +152,7 @@ async def test_streams_deleted_under_a_replica_are_restored(bus: NatsBus, client
     await recorder.has_seen(1)
 
 
-class Forgetful(Client):
+class Forgetful(DirectClient):
     """A client that loses the first request for messages."""
 
     lost = False

@@ -8,14 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol, TypeVar
+from uuid import uuid4
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from typing_extensions import override
 
+from libs.pml_common.tests.support.sockets import proven_client, raw_registry
+from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec, names
 from pml_common.bus.clock import ScaledClock
 from pml_common.bus.codec import Envelope
+from pml_common.bus.connection import envelope_of, flush, subscribe
 from pml_common.bus.dead_letters import DeadLetterEntry, read_dead_letters
 from pml_common.bus.identity import (
     SIGNATURE,
@@ -25,6 +30,8 @@ from pml_common.bus.identity import (
 )
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
+from pml_common.bus.sockets.folder import SocketFolder
+from pml_common.bus.sockets.frames import Kind, decode_envelope, encode_envelope
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
 from pml_common.signing import TrustedKeys
@@ -51,6 +58,20 @@ class BusHarness(Protocol):
 
     async def inject(self, envelope: Envelope) -> None:
         """Store arbitrary bytes, signed unless the envelope has a signature."""
+        ...
+
+    def reply_subject(self) -> str:
+        """Return a new subject that replies to a raw query come on; empty if there are none."""
+        ...
+
+    async def ask_raw(self, asked: Envelope) -> Envelope:
+        """Send a query's bytes to its owner and return the first reply."""
+        ...
+
+    async def answer_raw(
+        self, query_type: QueryType[Q, R], reply: Callable[[Envelope], Envelope]
+    ) -> None:
+        """Answer a query by any bytes, in place of its owner."""
         ...
 
     async def forget_payloads(self) -> None:
@@ -90,6 +111,23 @@ class MemoryBusHarness(BusHarness):
         self.broker.store(_signed(envelope))
 
     @override
+    def reply_subject(self) -> str:
+        return ""
+
+    @override
+    async def ask_raw(self, asked: Envelope) -> Envelope:
+        reply: asyncio.Future[Envelope] = asyncio.get_running_loop().create_future()
+        self.broker.servers[asked.subject][-1](asked, reply)
+        return await asyncio.wait_for(reply, PATIENCE_S)
+
+    @override
+    async def answer_raw(
+        self, query_type: QueryType[Q, R], reply: Callable[[Envelope], Envelope]
+    ) -> None:
+        servers = self.broker.servers[names.query_subject(query_type)]
+        servers.append(lambda asked, answer: answer.set_result(reply(asked)))
+
+    @override
     async def forget_payloads(self) -> None:
         self.broker.payloads.clear()
 
@@ -116,6 +154,7 @@ class NatsBusHarness(BusHarness):
         self.scale = 1.0
         self._url = url
         self._buses: list[_KillableBus] = []
+        self._raw: list[Client] = []
 
     @override
     async def connect(self, service: str) -> Bus:
@@ -139,6 +178,41 @@ class NatsBusHarness(BusHarness):
         await client.close()
 
     @override
+    def reply_subject(self) -> str:
+        return f"_INBOX.raw.{uuid4().hex}"
+
+    @override
+    async def ask_raw(self, asked: Envelope) -> Envelope:
+        client, replies = await self._raw_client(), asyncio.Queue[Envelope]()
+
+        async def receive(reply: Msg) -> None:
+            replies.put_nowait(envelope_of(reply))
+
+        subscription = await subscribe(client, asked.reply, receive)
+        await client.publish(asked.subject, asked.data, asked.reply, headers=dict(asked.headers))
+        try:
+            return await asyncio.wait_for(replies.get(), PATIENCE_S)
+        finally:
+            await subscription.unsubscribe()
+
+    @override
+    async def answer_raw(
+        self, query_type: QueryType[Q, R], reply: Callable[[Envelope], Envelope]
+    ) -> None:
+        client = await self._raw_client()
+
+        async def answer(asked: Msg) -> None:
+            answered = reply(replace(envelope_of(asked), reply=asked.reply))
+            await client.publish(asked.reply, answered.data, headers=dict(answered.headers))
+
+        await subscribe(client, names.query_subject(query_type), answer)
+        await flush(client)
+
+    async def _raw_client(self) -> Client:
+        self._raw.append(await self._client())
+        return self._raw[-1]
+
+    @override
     async def forget_payloads(self) -> None:
         client = await self._client()
         await JetStreamContext(client).purge_stream(names.PAYLOAD_STREAM)
@@ -155,6 +229,8 @@ class NatsBusHarness(BusHarness):
     @override
     async def close(self) -> None:
         await asyncio.gather(*(bus.drain(0.1) for bus in self._buses))
+        for client in self._raw:
+            await client.close()
 
     async def _client(self) -> Client:
         client = Client()
@@ -182,7 +258,9 @@ class SocketBusHarness(NatsBusHarness):
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(url)
+        self._folder = folder
         self._sockets = {"registry": folder}
+        self._answering: asyncio.Task[None] | None = None
 
     @override
     async def connect(self, service: str) -> Bus:
@@ -191,6 +269,43 @@ class SocketBusHarness(NatsBusHarness):
         )
         self._buses.append(bus)
         return bus
+
+    @override
+    def reply_subject(self) -> str:
+        return ""
+
+    @override
+    async def ask_raw(self, asked: Envelope) -> Envelope:
+        (name,) = SocketFolder(self._folder).names()
+        end = await proven_client(SocketFolder(self._folder), "gateway", name)
+        end.send_frame(Kind.REQUEST, 1, encode_envelope(asked))
+        reply = await end.receive(Kind.REPLY)
+        end.close()
+        return decode_envelope(reply.payload)
+
+    @override
+    async def answer_raw(
+        self, query_type: QueryType[Q, R], reply: Callable[[Envelope], Envelope]
+    ) -> None:
+        async def answer() -> None:
+            async with raw_registry(SocketFolder(self._folder)) as ends:
+                listening.set()
+                end = await ends.get()
+                while True:
+                    asked = await end.receive(Kind.REQUEST)
+                    answered = reply(decode_envelope(asked.payload))
+                    end.send_frame(Kind.REPLY, asked.number, encode_envelope(answered))
+
+        listening = asyncio.Event()
+        self._answering = asyncio.create_task(answer())
+        await listening.wait()
+
+    @override
+    async def close(self) -> None:
+        await super().close()
+        if self._answering is not None:
+            self._answering.cancel()
+            await asyncio.wait({self._answering})
 
 
 def _signed(envelope: Envelope) -> Envelope:

@@ -9,11 +9,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from libs.pml_common.tests.support.proofs import query_of
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus import codec, names
-from pml_common.bus.codec import Envelope
-from pml_common.bus.delivery import Receiver
 from pml_common.bus.identity import Identity, all_services_identity
+from pml_common.bus.query_exchange import QueryExchange
 from pml_common.bus.sockets import handshake
 from pml_common.bus.sockets.folder import SocketFolder
 from pml_common.bus.sockets.frames import (
@@ -37,9 +36,11 @@ M = TypeVar("M", bound=BaseModel)
 
 
 QUESTION = ListTools(scope=Scope(org="acme", project="webapp"))
-REQUEST = encode_envelope(
-    Envelope(names.query_subject(catalog.LIST_TOOLS), codec.encode(QUESTION), {})
-)
+
+
+def request() -> bytes:
+    """Return the payload of a request that a client sends now."""
+    return encode_envelope(query_of(catalog.LIST_TOOLS, QUESTION))
 
 
 def _catalog_of(name: str) -> ToolCatalog:
@@ -93,14 +94,14 @@ class Machine:
     ) -> SocketQueries:
         """Build one end, in the machine's folder or another."""
         identity = identity or all_services_identity()
-        receiver = Receiver(MemoryPayloads(self.broker), identity, self.far.publish)
+        exchange = QueryExchange(MemoryPayloads(self.broker), identity, self.far.now)
         folders = {"registry": (folder or self.folder).path}
         self.made.append(
             SocketQueries(
                 folders,
                 service=service,
                 instance=instance,
-                receiver=receiver,
+                exchange=exchange,
                 over_nats=self.far,
             )
         )
@@ -163,9 +164,9 @@ async def raw_client(folder: SocketFolder, name: str = "one") -> RawEnd:
     return RawEnd(*await asyncio.open_unix_connection(sock=folder.connect(name)))
 
 
-async def proven_client(folder: SocketFolder, service: str) -> RawEnd:
-    """Connect to the registry's socket and prove to be this service."""
-    end = await raw_client(folder)
+async def proven_client(folder: SocketFolder, service: str, name: str = "one") -> RawEnd:
+    """Connect to a socket of the registry's and prove to be this service."""
+    end = await raw_client(folder, name)
     challenge = await end.receive_model(Kind.CHALLENGE, Challenge)
     pid = os.getpid()
     meeting = Meeting(service, "registry", pid, pid, handshake.new_nonce(), challenge.nonce)

@@ -1,5 +1,6 @@
 """Keys of services: signatures, files, rotation."""
 
+import hashlib
 import json
 import stat
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from pml_common.signing import KeyUnreadable, PublicKey, SigningKey, TrustedKeys
 
@@ -22,6 +25,27 @@ def test_a_signature_binds_service_key_and_content() -> None:
     assert not trusted.verify("gateway", analyzer.kid, CONTENT, signature)
     assert not trusted.verify("gateway", gateway.kid, CONTENT + b" ", signature)
     assert not trusted.verify("gateway", gateway.kid, CONTENT, analyzer.sign(CONTENT))
+
+
+def test_two_keys_share_a_secret_for_each_purpose_that_no_other_key_derives() -> None:
+    gateway, registry, other = (SigningKey.generate(name) for name in ("gateway", "registry", "o"))
+    secret = gateway.shared_with(registry.public, "test")
+    assert registry.shared_with(gateway.public, "test") == secret
+    assert len(secret) == 32
+    others = [
+        gateway.shared_with(registry.public, "another"),
+        other.shared_with(registry.public, "test"),
+        gateway.shared_with(other.public, "test"),
+    ]
+    assert len({secret, *others}) == 4
+
+
+def test_a_public_key_is_the_point_of_the_private_key_in_the_form_of_x25519() -> None:
+    """A vector: the point of RFC 8032, 7.1, test 1, in both forms."""
+    seed = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+    key = SigningKey("gateway", Ed25519PrivateKey.from_private_bytes(seed))
+    scalar = X25519PrivateKey.from_private_bytes(hashlib.sha512(seed).digest()[:32])
+    assert key.public.exchange.public_bytes_raw() == scalar.public_key().public_bytes_raw()
 
 
 @pytest.mark.parametrize("signature", ["", "A", "é", "A" * 86, "A" * 200, "=" * 86, "+/" * 43])

@@ -5,23 +5,28 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_common.tests.support.proofs import reply_of
 from libs.pml_common.tests.support.sockets import (
     FAR,
     NEAR,
     QUESTION,
-    REQUEST,
     Machine,
     Registry,
     raw_registry,
+    request,
     unanswered,
 )
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus import codec
-from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.sockets import links, server
 from pml_common.bus.sockets.folder import SocketFolder
-from pml_common.bus.sockets.frames import Kind, encode_envelope, encode_frame
+from pml_common.bus.sockets.frames import (
+    Frame,
+    Kind,
+    decode_envelope,
+    encode_envelope,
+    encode_frame,
+)
 from pml_common.bus.sockets.queries import SocketQueries
 from pml_common.contracts import catalog
 from pml_common.contracts.registry import ToolCatalog
@@ -65,7 +70,7 @@ async def test_sockets_are_looked_for_more_seldom_than_queries_are_sent(
     assert looks == [machine.folder.path]
 
 
-@pytest.mark.parametrize("sent", [b"", encode_frame(Kind.REPLY, 1, REQUEST)[:-1]])
+@pytest.mark.parametrize("sent", [b"", encode_frame(Kind.REPLY, 1, request())[:-1]])
 async def test_a_request_whose_connection_is_lost_fails_at_once_and_is_not_sent_again(
     machine: Machine, sent: bytes
 ) -> None:
@@ -90,17 +95,17 @@ async def test_a_replica_that_does_not_answer_is_passed_over_until_it_does(
         first = await end.receive(Kind.REQUEST)
         await end.receive(Kind.PING)
         assert await gateway.request(catalog.LIST_TOOLS, QUESTION) == FAR
-        late = encode_envelope(Envelope("", codec.encode(FAR), {}))
-        end.send_frame(Kind.REPLY, first.number, late)
+        end.send_frame(Kind.REPLY, first.number, _reply(first, FAR))
         end.send_frame(Kind.PONG)
         asking = asyncio.create_task(_near(gateway))
         second = await end.receive(Kind.REQUEST)
-        end.send_frame(Kind.REPLY, second.number, encode_envelope(_reply(NEAR)))
+        end.send_frame(Kind.REPLY, second.number, _reply(second, NEAR))
         assert await asking == NEAR
 
 
-def _reply(answer: ToolCatalog) -> Envelope:
-    return Envelope("", codec.encode(answer), {})
+def _reply(asked: Frame, answer: ToolCatalog) -> bytes:
+    query = decode_envelope(asked.payload)
+    return encode_envelope(reply_of(catalog.LIST_TOOLS, query, answer))
 
 
 async def _near(asking: SocketQueries) -> ToolCatalog:

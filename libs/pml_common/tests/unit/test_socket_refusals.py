@@ -12,11 +12,11 @@ from libs.pml_common.tests.support.sockets import (
     FAR,
     NEAR,
     QUESTION,
-    REQUEST,
     Machine,
     Registry,
     proven_client,
     raw_client,
+    request,
     unanswered,
 )
 from libs.pml_local.tests.support.harness import eventually
@@ -63,7 +63,7 @@ async def test_a_query_that_is_not_for_this_client_is_not_served(
 ) -> None:
     await machine.queries("registry").serve(catalog.LIST_TOOLS, near)
     end = await proven_client(machine.folder, "learner")
-    end.send_frame(Kind.REQUEST, 5, REQUEST)
+    end.send_frame(Kind.REQUEST, 5, request())
     assert (await end.receive(Kind.NOT_SERVED)).number == 5
     learner = machine.queries("learner")
     await learner.look("registry")
@@ -76,7 +76,7 @@ async def test_a_query_that_is_not_for_this_client_is_not_served(
     "sent",
     [
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        encode_frame(Kind.REQUEST, 1, REQUEST),
+        encode_frame(Kind.REQUEST, 1, request()),
         encode_frame(Kind.HELLO, 0, b"{}"),
         encode_frame(Kind.HELLO, 0, b" " * (MOST_UNPROVEN + 1)),
         encode_frame(Kind.PING),
@@ -141,7 +141,7 @@ async def test_a_connection_with_garbage_is_closed_once_its_requests_are_finishe
     await gateway.look("registry")
     end = await proven_client(machine.folder, "gateway")
     near.go_on.clear()
-    end.send_frame(Kind.REQUEST, 1, REQUEST)
+    end.send_frame(Kind.REQUEST, 1, request())
     await near.has_begun()
     end.send(garbage)
     closing = asyncio.create_task(end.receive(Kind.REPLY))
@@ -158,7 +158,7 @@ async def test_a_connection_with_garbage_is_closed_once_its_requests_are_finishe
 async def test_half_a_frame_does_nothing(machine: Machine, near: Registry) -> None:
     await machine.queries("registry").serve(catalog.LIST_TOOLS, near)
     end = await proven_client(machine.folder, "gateway")
-    end.send(encode_frame(Kind.REQUEST, 1, REQUEST)[:-1])
+    end.send(encode_frame(Kind.REQUEST, 1, request())[:-1])
     end.close()
     gateway = machine.queries("gateway")
     await gateway.look("registry")
@@ -171,7 +171,7 @@ async def test_half_a_frame_does_nothing(machine: Machine, near: Registry) -> No
     [
         struct.pack("!IBQ", 2**31, Kind.REPLY, 1),
         encode_frame(Kind.REPLY, 1, b"no envelope"),
-        encode_frame(Kind.REPLY, 7, REQUEST),
+        encode_frame(Kind.REPLY, 7, request()),
         encode_frame(Kind.CHALLENGE, 0, b"{}"),
     ],
 )

@@ -9,14 +9,19 @@ no other module: nats-py is pinned to 2.16, and test_bus_client.py covers what m
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from secrets import token_hex
+from typing import TypeVar
 
-from nats.aio.client import Client
+from nats.aio.client import NO_RESPONDERS_STATUS, Client
 from nats.aio.msg import Msg
 from nats.aio.transport import TcpTransport
+from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NoReplyInTime
+from nats.js.api import Header
+
+T = TypeVar("T")
 
 _MOST_UNSENT = 64 * 1024
 
@@ -28,7 +33,7 @@ class DirectClient(Client):
         super().__init__()
         self._replies_to = ""
         self._reply_sid = 0
-        self._waiting: dict[bytes, asyncio.Future[Msg]] = {}
+        self._waiting: dict[bytes, Callable[[Msg], None]] = {}
 
     async def _send_publish(
         self,
@@ -80,28 +85,50 @@ class DirectClient(Client):
         timeout: float = 1,
         headers: dict[str, str] | None = None,
     ) -> Msg:
-        if not self._replies_to:
-            await self._expect_replies()
-        # Unguessable, so that a responder cannot forge the reply to the next request.
-        token = token_hex(12)
-        key = token.encode()
-        reply: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
-        self._waiting[key] = reply
+        reply_to = await self.new_reply_subject()
         try:
             async with asyncio.timeout(timeout):
-                await self.publish(
-                    subject, payload, reply=f"{self._replies_to}.{token}", headers=headers
-                )
-                return await reply
+                return await self.ask(subject, payload, headers, reply_to, lambda reply: reply)
         except TimeoutError as error:
             raise NoReplyInTime from error
+
+    async def new_reply_subject(self) -> str:
+        """Return a new subject for the reply to one request; unguessable, so that a responder
+        cannot forge the reply to the next request."""
+        if not self._replies_to:
+            self._replies_to = self.new_inbox()
+            subscription = await self.subscribe(f"{self._replies_to}.*", cb=_ignore)
+            self._reply_sid = subscription._id
+        return f"{self._replies_to}.{token_hex(12)}"
+
+    async def ask(
+        self,
+        subject: str,
+        payload: bytes,
+        headers: dict[str, str] | None,
+        reply_to: str,
+        accept: Callable[[Msg], T | None],
+    ) -> T:
+        """Send a request and return what `accept` makes of the first reply that it does not turn
+        down with None; replies come on `reply_to`, made by `new_reply_subject`. Raises
+        NoRespondersError."""
+        key = reply_to[len(self._replies_to) + 1 :].encode()
+        accepted: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def receive(reply: Msg) -> None:
+            if accepted.done():
+                return
+            if reply.headers and reply.headers.get(Header.STATUS) == NO_RESPONDERS_STATUS:
+                accepted.set_exception(NoRespondersError())
+            elif (found := accept(reply)) is not None:
+                accepted.set_result(found)
+
+        self._waiting[key] = receive
+        try:
+            await self.publish(subject, payload, reply=reply_to, headers=headers)
+            return await accepted
         finally:
             del self._waiting[key]
-
-    async def _expect_replies(self) -> None:
-        self._replies_to = self.new_inbox()
-        subscription = await self.subscribe(f"{self._replies_to}.*", cb=_ignore)
-        self._reply_sid = subscription._id
 
     async def _process_msg(
         self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
@@ -109,10 +136,10 @@ class DirectClient(Client):
         if sid != self._reply_sid:
             await super()._process_msg(sid, subject, reply, data, headers)
             return
-        waiting = self._waiting.get(bytes(subject[len(self._replies_to) + 1 :]))
-        if waiting is not None and not waiting.done():
+        receive = self._waiting.get(bytes(subject[len(self._replies_to) + 1 :]))
+        if receive is not None:
             named = await self._process_headers(headers)
-            waiting.set_result(self._build_message(sid, subject, reply, data, named))
+            receive(self._build_message(sid, subject, reply, data, named))
 
 
 async def publish_empty(client: Client, subjects: Sequence[str], *, later: bool = False) -> None:

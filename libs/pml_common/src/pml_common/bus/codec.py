@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
-from uuid import uuid4
 
 from pydantic import ValidationError
 
@@ -12,8 +11,8 @@ from pml_common.bus import names
 from pml_common.bus.errors import NotBelieved, Rejected
 from pml_common.bus.identity import SIGNATURE, Identity, signed_content
 from pml_common.contracts import catalog
-from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import MessageType, QueryType
+from pml_common.contracts.base import Contract, Message
+from pml_common.contracts.catalog import MessageType
 from pml_common.contracts.executor import JournalAppend
 from pml_common.contracts.fault_words import faults_of
 
@@ -24,8 +23,6 @@ EXPECTED_ON = "Nats-Expected-Last-Subject-Sequence-Subject"
 CORRELATION = "Pml-Correlation-Id"
 CAUSATION = "Pml-Causation-Id"
 PAYLOAD = "Pml-Payload-Sha256"
-NONCE = "Pml-Nonce"
-"""Header of a query whose reply is signed: unique."""
 INLINE_LIMIT = 256 * 1024
 
 C = TypeVar("C", bound=Contract)
@@ -35,11 +32,13 @@ _BY_PREFIX = {names.prefix_of(entry): entry for entry in catalog.MESSAGES}
 
 @dataclass(frozen=True)
 class Envelope:
-    """One message ready to send, or as received."""
+    """One message ready to send, or as received; `reply` is the subject on which its sender awaits
+    the reply, where there is one."""
 
     subject: str
     data: bytes
     headers: Mapping[str, str]
+    reply: str = ""
 
 
 class Payloads(Protocol):
@@ -67,6 +66,11 @@ def decode(model: type[C], data: bytes) -> C:
         raise Rejected(f"not a {model.__name__}: {'; '.join(faults_of(error))}") from error
 
 
+async def opened(model: type[C], envelope: Envelope, payloads: Payloads) -> C:
+    """Return the decoded contract, its body fetched from the store if needed. Raises Rejected."""
+    return decode(model, await check_out(envelope.data, envelope.headers, payloads))
+
+
 def type_of_subject(subject: str) -> MessageType[Message] | None:
     """Return the message type of a subject; None for an unknown type or version."""
     return _BY_PREFIX.get(".".join(subject.split(".", 5)[:5]))
@@ -86,7 +90,7 @@ async def seal(
     headers[MSG_ID] = message_id
     identity.require(entry.sender)
     if entry.signed:
-        content = signed_content(subject, message_id, _digest(data))
+        content = signed_content(subject, message_id, digest(data))
         headers[SIGNATURE] = identity.sign(entry.sender, content)
     if isinstance(message, JournalAppend) and message.previous is not None:
         headers[EXPECTED_LAST] = str(message.previous)
@@ -105,7 +109,7 @@ def require_authentic(entry: MessageType[Message], envelope: Envelope, identity:
         return
     if entry.is_fenced and not _is_behind_fence(envelope):
         raise NotBelieved("it was published without the fence of its journal")
-    content = signed_content(envelope.subject, headers.get(MSG_ID, ""), _digest_of(envelope))
+    content = signed_content(envelope.subject, headers.get(MSG_ID, ""), digest_of(envelope))
     fault = identity.fault(entry.sender, content, headers.get(SIGNATURE))
     if fault is not None:
         raise NotBelieved(fault)
@@ -126,74 +130,13 @@ def _is_behind_fence(envelope: Envelope) -> bool:
     return EXPECTED_LAST in headers and headers.get(EXPECTED_ON) == journal
 
 
-async def seal_query(
-    query_type: QueryType[Query, Contract],
-    query: Query,
-    headers: dict[str, str],
-    payloads: Payloads,
-    identity: Identity,
-    inline_limit: int = INLINE_LIMIT,
-) -> Envelope:
-    """Encode a query for sending, signed by its client if its type requires it; adds to `headers`.
-    A body of more than `inline_limit` bytes goes to the store. Raises WrongSender."""
-    subject, data = names.query_subject(query_type), encode(query)
-    if query_type.signed:
-        nonce = headers[NONCE] = uuid4().hex
-        content = signed_content(subject, nonce, _digest(data))
-        headers[SIGNATURE] = identity.sign(query_type.clients[0], content)
-    return Envelope(subject, await check_in(data, headers, payloads, inline_limit), headers)
-
-
-def require_query_signature(
-    query_type: QueryType[Query, Contract], query: Envelope, identity: Identity
-) -> None:
-    """Raise Rejected unless the type's client has signed the query; unsigned types pass."""
-    if not query_type.signed:
-        return
-    content = signed_content(query.subject, query.headers.get(NONCE, ""), _digest_of(query))
-    fault = identity.fault(query_type.clients[0], content, query.headers.get(SIGNATURE))
-    if fault is not None:
-        raise NotBelieved(fault)
-
-
-def sign_reply(
-    query_type: QueryType[Query, Contract],
-    query: Envelope,
-    data: bytes,
-    headers: dict[str, str],
-    identity: Identity,
-) -> None:
-    """Sign a reply for the query that it answers, if its type requires it; adds to `headers`.
-    Raises WrongSender."""
-    if query_type.signed:
-        content = _reply_content(query, _digest(data))
-        headers[SIGNATURE] = identity.sign(query_type.owner, content)
-
-
-def require_reply_signature(
-    query_type: QueryType[Query, Contract], query: Envelope, reply: Envelope, identity: Identity
-) -> None:
-    """Raise Rejected unless the owner has signed this reply to this query; unsigned types pass."""
-    if not query_type.signed:
-        return
-    content = _reply_content(query, _digest_of(reply))
-    fault = identity.fault(query_type.owner, content, reply.headers.get(SIGNATURE))
-    if fault is not None:
-        raise NotBelieved(fault)
-
-
-def _reply_content(query: Envelope, reply_digest: str) -> bytes:
-    """Build the signed content of a reply: it names the query's subject, nonce and body."""
-    asked = f"{query.headers.get(NONCE, '')}/{_digest_of(query)}"
-    return signed_content(query.subject, asked, reply_digest)
-
-
-def _digest_of(envelope: Envelope) -> str:
+def digest_of(envelope: Envelope) -> str:
     """Return the digest of a body, wherever it is stored."""
-    return envelope.headers.get(PAYLOAD) or _digest(envelope.data)
+    return envelope.headers.get(PAYLOAD) or digest(envelope.data)
 
 
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of a body, in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -204,7 +147,7 @@ async def check_in(
     the body to send."""
     if len(data) <= inline_limit:
         return data
-    key = _digest(data)
+    key = digest(data)
     await payloads.put(key, data)
     headers[PAYLOAD] = key
     return b""
@@ -217,6 +160,6 @@ async def check_out(data: bytes, headers: Mapping[str, str], payloads: Payloads)
     if key is None:
         return data
     stored = await payloads.get(key)
-    if stored is None or _digest(stored) != key:
+    if stored is None or digest(stored) != key:
         raise Rejected(f"payload {key} is no longer in {names.PAYLOAD_BUCKET}")
     return stored

@@ -36,7 +36,7 @@ async def connect(
     patience_s: float,
     *,
     inbox: str,
-) -> Client:
+) -> DirectClient:
     """Connect, retrying for `patience_s`, and stay connected; `url` may name several servers of a
     cluster, separated by commas; `on_reconnect` runs after each reconnect; reply subjects begin
     with `inbox`. Raises BusUnavailable."""

@@ -13,23 +13,20 @@ from pml_common.bus.codec import Envelope, Payloads
 from pml_common.bus.errors import (
     Fenced,
     NotBelieved,
-    QueryFailed,
     Rejected,
     Retryable,
     Unreadable,
 )
 from pml_common.bus.identity import Identity
 from pml_common.bus.port import Handler, StoredMessage
-from pml_common.contracts.base import Contract, Message, Query
-from pml_common.contracts.catalog import Consumer, DeliveryOptions, MessageType, QueryType
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import Consumer, DeliveryOptions, MessageType
 from pml_common.contracts.fault_words import text_of
 from pml_common.telemetry import vocabulary
 
 log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Message)
-Q = TypeVar("Q", bound=Query)
-R = TypeVar("R", bound=Contract)
 
 
 @dataclass(frozen=True)
@@ -140,61 +137,6 @@ class Receiver:
                 tracing.mark_failed(span, error)
                 log.exception("%s was received but not handled", envelope.subject)
 
-    async def answer(
-        self,
-        query_type: QueryType[Q, R],
-        handler: Callable[[Q], Awaitable[R]],
-        envelope: Envelope,
-        headers: dict[str, str],
-        inline_limit: int = codec.INLINE_LIMIT,
-    ) -> bytes:
-        """Handle a query and return the body to send, signed if its type requires it; adds to
-        `headers`. A body of more than `inline_limit` bytes goes to the store. Raises QueryFailed
-        for every failure of the handler, BusUnavailable while that store is away."""
-        with measures.serving(query_type.name):
-            return await self._answer(query_type, handler, envelope, headers, inline_limit)
-
-    async def _answer(
-        self,
-        query_type: QueryType[Q, R],
-        handler: Callable[[Q], Awaitable[R]],
-        envelope: Envelope,
-        headers: dict[str, str],
-        inline_limit: int,
-    ) -> bytes:
-        with tracing.receiving(
-            "serve", query_type.name, envelope.subject, envelope.headers
-        ) as span:
-            try:
-                try:
-                    codec.require_query_signature(query_type, envelope, self.identity)
-                    query = await self.open(query_type.model, envelope)
-                except Rejected as error:
-                    raise QueryFailed("invalid", str(error)) from error
-                data = codec.encode(await handler(query))
-            except QueryFailed as failure:
-                tracing.mark_failed(span, failure)
-                raise
-            except Exception as error:
-                tracing.mark_failed(span, error)
-                log.exception("%s failed", query_type.name)
-                why = f"{type(error).__name__}: {text_of(error)}"
-                raise QueryFailed("internal", why) from error
-        codec.sign_reply(query_type, envelope, data, headers, self.identity)
-        return await codec.check_in(data, headers, self.payloads, inline_limit)
-
-    async def seal_query(
-        self,
-        query_type: QueryType[Query, Contract],
-        query: Query,
-        headers: dict[str, str],
-        inline_limit: int = codec.INLINE_LIMIT,
-    ) -> Envelope:
-        """Encode a query for sending (`codec.seal_query`)."""
-        return await codec.seal_query(
-            query_type, query, headers, self.payloads, self.identity, inline_limit
-        )
-
     async def receive_broadcast(self, envelope: Envelope) -> Message | None:
         """Return the message; None, and log a warning, if it cannot be read."""
         try:
@@ -228,22 +170,7 @@ class Receiver:
         codec.require_own_fence(entry, message, envelope)
         return message
 
-    async def open_reply(self, query_type: QueryType[Q, R], query: Envelope, reply: Envelope) -> R:
-        """Return the decoded reply to this query. Raises QueryFailed if it cannot be read, or its
-        owner has not signed it and must."""
-        try:
-            codec.require_reply_signature(query_type, query, reply, self.identity)
-            return await self.open(query_type.reply, reply)
-        except Rejected as error:
-            raise QueryFailed("internal", f"{query_type.owner} answered: {error}") from error
-
     async def open(self, model: type[codec.C], envelope: Envelope) -> codec.C:
         """Return the decoded contract, its body fetched from the store if needed. Raises
         Rejected."""
-        data = await codec.check_out(envelope.data, envelope.headers, self.payloads)
-        return codec.decode(model, data)
-
-
-def no_reply(query_type: QueryType[Query, Contract], why: str) -> QueryFailed:
-    """Build the error for a query whose owner did not reply."""
-    return QueryFailed("unavailable", f"{query_type.owner} {query_type.name}: {why}")
+        return await codec.opened(model, envelope, self.payloads)

@@ -31,13 +31,20 @@ class Identity:
 
     def __init__(self, keys: Iterable[SigningKey], trusted: TrustedKeys) -> None:
         self._keys = {key.service: key for key in keys}
-        self._trusted = trusted
+        self.trusted = trusted
         self._verified: dict[str, tuple[str, bytes]] = {}
 
     def require(self, sender: str) -> None:
         """Raise WrongSender unless we have the sender's key."""
         if sender not in self._keys:
             raise WrongSender(f"only the {sender} may publish this; we are {', '.join(self._keys)}")
+
+    def key_of(self, *services: str) -> SigningKey:
+        """Return the key of the first of these services that we are. Raises WrongSender."""
+        for service in services:
+            if service in self._keys:
+                return self._keys[service]
+        raise WrongSender(f"only the {' and '.join(services)} may; we are {', '.join(self._keys)}")
 
     def sign(self, sender: str, content: bytes) -> str:
         """Return the header value for `content` signed by `sender`. Raises WrongSender."""
@@ -54,7 +61,7 @@ class Identity:
         if self._verified.get(signed) == (sender, content):
             return None
         kid, _, signature = signed.partition(".")
-        if not self._trusted.verify(sender, kid, content, signature):
+        if not self.trusted.verify(sender, kid, content, signature):
             return f"its signature (key {kid[:16]}) is not the {sender}'s"
         self._cache(signed, sender, content)
         return None

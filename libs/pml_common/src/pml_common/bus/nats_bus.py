@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Self, TypeVar
 from uuid import uuid4
 
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
@@ -19,6 +18,7 @@ from typing_extensions import override
 
 from pml_common.bus import connection, names, streams, write_check
 from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
+from pml_common.bus.client import DirectClient
 from pml_common.bus.connection import envelope_of, flush, server_errors, subscribe
 from pml_common.bus.consumers import NatsConsumers
 from pml_common.bus.dead_letters import DeadLetterEntry, read_dead_letters
@@ -39,6 +39,7 @@ from pml_common.bus.port import (
 )
 from pml_common.bus.publish import NatsPublisher
 from pml_common.bus.query import NatsQueryClient, QueryServer
+from pml_common.bus.query_exchange import QueryExchange
 from pml_common.bus.server_clock import ServerClock, read_clock
 from pml_common.bus.sockets.queries import SocketQueries
 from pml_common.bus.stream_check import StreamCheck
@@ -62,7 +63,7 @@ class NatsBus(Bus):
 
     def __init__(
         self,
-        client: Client,
+        client: DirectClient,
         *,
         service: str,
         instance: str,
@@ -79,6 +80,7 @@ class NatsBus(Bus):
         self._cache = NatsKeyValueCache(client, self._js)
         self._publisher = NatsPublisher(client, self._js, self._payloads, identity)
         self._receiver = Receiver(self._payloads, identity, self.publish)
+        self._exchange = QueryExchange(self._payloads, identity, self.now)
         self._consumers = NatsConsumers(
             client, self._js, self._receiver, self._publisher, self.ensure
         )
@@ -87,10 +89,10 @@ class NatsBus(Bus):
             sockets or {},
             service=service,
             instance=instance,
-            receiver=self._receiver,
-            over_nats=NatsQueryClient(client, self._receiver),
+            exchange=self._exchange,
+            over_nats=NatsQueryClient(client, self._exchange),
         )
-        self._queries = QueryServer(client, self._receiver, service, instance)
+        self._queries = QueryServer(client, self._exchange, service, instance)
         self._subscriptions: list[Subscription] = []
         self._followers: set[BoundedQueue[Message]] = set()
         self._drained = False

@@ -4,28 +4,24 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
-from typing import TypeVar, cast, get_args
+from typing import TypeVar, cast
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
-from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER, Request
+from nats.micro.request import Request
 from nats.micro.service import Endpoint, Service, ServiceConfig
 from typing_extensions import override
 
-from pml_common.bus import codec, names, tracing
+from pml_common.bus import names, tracing
+from pml_common.bus.client import DirectClient
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import drain, flush
-from pml_common.bus.delivery import Receiver, no_reply
-from pml_common.bus.errors import (
-    BusError,
-    BusUnavailable,
-    NoResponder,
-    QueryErrorCode,
-    QueryFailed,
-)
+from pml_common.bus.errors import BusUnavailable, NoResponder
 from pml_common.bus.port import QueryClient
+from pml_common.bus.query_exchange import QueryExchange, no_reply
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
@@ -35,93 +31,62 @@ log = logging.getLogger(__name__)
 Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
 
-OUR_CODE_HEADER = "Pml-Error-Code"
-_CODES: dict[str, QueryErrorCode] = {code: code for code in get_args(QueryErrorCode)}
-_STATUS: dict[QueryErrorCode, str] = {
-    "not_found": "404",
-    "invalid": "400",
-    "conflict": "409",
-    "unavailable": "503",
-    "internal": "500",
-}
-
-
-def failure_headers(failure: QueryFailed) -> dict[str, str]:
-    """Build the standard error headers, readable by any NATS tool, and our own code."""
-    return {
-        ERROR_CODE_HEADER: _STATUS[failure.code],
-        ERROR_HEADER: " ".join(failure.message.split())[:1000],
-        OUR_CODE_HEADER: failure.code,
-    }
-
-
-def raise_failure(reply: Envelope) -> None:
-    """Raise QueryFailed if a reply is an error."""
-    if ERROR_CODE_HEADER in reply.headers:
-        code = _CODES.get(reply.headers.get(OUR_CODE_HEADER, ""), "internal")
-        raise QueryFailed(code, reply.data.decode() or reply.headers.get(ERROR_HEADER, ""))
-
-
-async def reply_to(
-    receiver: Receiver,
-    query_type: QueryType[Q, R],
-    handler: Callable[[Q], Awaitable[R]],
-    request: Envelope,
-    inline_limit: int = codec.INLINE_LIMIT,
-) -> Envelope:
-    """Handle a request and build the reply, or the error to reply with; a body of more than
-    `inline_limit` bytes goes to the payload store."""
-    headers: dict[str, str] = {}
-    try:
-        data = await receiver.answer(query_type, handler, request, headers, inline_limit)
-    except QueryFailed as failure:
-        headers, data = failure_headers(failure), failure.message.encode()
-    except BusError as error:
-        failure = no_reply(query_type, str(error))
-        headers, data = failure_headers(failure), failure.message.encode()
-    return Envelope("", data, headers)
-
 
 class NatsQueryClient(QueryClient):
-    """Sends queries."""
+    """Sends queries. A reply that is not the owner's to our query is dropped: it does not keep the
+    owner's from being received."""
 
-    def __init__(self, client: Client, receiver: Receiver) -> None:
+    def __init__(self, client: DirectClient, exchange: QueryExchange) -> None:
         self._client = client
-        self._receiver = receiver
+        self._exchange = exchange
 
     @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:
+        doubts: list[str] = []
         with tracing.requesting(query_type) as headers:
             try:
                 async with asyncio.timeout(timeout):
-                    return await self._request(query_type, query, headers, timeout)
+                    reply = await self._request(query_type, query, headers, doubts)
+                    return await self._exchange.open(query_type, reply)
             except NoRespondersError as error:
                 raise NoResponder(f"{query_type.owner} {query_type.name}") from error
             except (TimeoutError, NatsError) as error:
-                raise no_reply(query_type, f"no answer within {timeout:g} s") from error
+                why = "; ".join((f"no answer within {timeout:g} s", *doubts[-1:]))
+                raise no_reply(query_type, why) from error
             except BusUnavailable as error:
                 raise no_reply(query_type, str(error)) from error
 
     async def _request(
-        self, query_type: QueryType[Q, R], query: Q, headers: dict[str, str], timeout: float
-    ) -> R:
+        self,
+        query_type: QueryType[Q, R],
+        query: Q,
+        headers: dict[str, str],
+        doubts: list[str],
+    ) -> Envelope:
         if not self._client.is_connected:
             raise no_reply(query_type, "not connected to NATS")
-        asked = await self._receiver.seal_query(query_type, query, headers)
-        reply = await self._client.request(
-            asked.subject, asked.data, timeout=timeout, headers=headers
-        )
-        answer = Envelope(reply.subject, reply.data, reply.headers or {})
-        raise_failure(answer)
-        return await self._receiver.open_reply(query_type, asked, answer)
+        reply_to = await self._client.new_reply_subject()
+        asked = await self._exchange.seal(query_type, query, headers, reply=reply_to)
+
+        def accept(reply: Msg) -> Envelope | None:
+            answer = Envelope("", reply.data, reply.headers or {})
+            doubt = self._exchange.doubt(query_type, asked, answer)
+            if doubt is None:
+                return answer
+            doubts.append(doubt)
+            return None
+
+        return await self._client.ask(asked.subject, asked.data, headers, reply_to, accept)
 
 
 class QueryServer:
     """Serves queries, each request in its own task so that a slow one delays no other."""
 
-    def __init__(self, client: Client, receiver: Receiver, service: str, instance: str) -> None:
+    def __init__(
+        self, client: Client, exchange: QueryExchange, service: str, instance: str
+    ) -> None:
         self._client = client
-        self._receiver = receiver
+        self._exchange = exchange
         self._config = ServiceConfig(
             name=f"pml-{service}",
             version=version("pml-common"),
@@ -140,6 +105,7 @@ class QueryServer:
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
 
+        self._exchange.begin()
         if self._service is None:
             self._service = Service(self._client, self._config)
             await self._service.start()
@@ -157,8 +123,9 @@ class QueryServer:
     async def _answer(
         self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]], request: Request
     ) -> None:
-        envelope = Envelope(request.subject, request.data, request.headers or {})
-        reply = await reply_to(self._receiver, query_type, handler, envelope)
+        awaited_on = request._msg.reply  # pyright: ignore[reportPrivateUsage] - not public in nats-py
+        asked = Envelope(request.subject, request.data, request.headers or {}, awaited_on)
+        reply = await self._exchange.answer(query_type, handler, asked)
         try:
             await request.respond(reply.data, dict(reply.headers) or None)
         except NatsError as error:

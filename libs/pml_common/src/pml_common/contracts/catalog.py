@@ -82,8 +82,8 @@ class MessageType(Generic[M_co]):
 @dataclass(frozen=True)
 class QueryType(Generic[Q_co, R_co]):
     """One type of queries to `owner`, the `clients` that may send them, and the reply's model. A
-    `signed` type has one client: the query is accepted for its client's signature alone, and the
-    reply for its owner's, which binds it to the query."""
+    query is accepted only from its clients, a reply only from its owner: each proves who it is by
+    a MAC, and that of the reply binds it to the query."""
 
     owner: Service
     name: str
@@ -92,7 +92,6 @@ class QueryType(Generic[Q_co, R_co]):
     description: str = ""
     version: int = 1
     clients: tuple[Service, ...] = ()
-    signed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,7 +353,6 @@ ANALYZE = QueryType(
     analyzer.ProgramAnalysis,
     "Analyse a program before its request is stored, and decide on it under the policy.",
     clients=("gateway",),
-    signed=True,
 )
 LIST_TRACES = QueryType(
     "learner",

@@ -16,12 +16,10 @@ from pml_common.bus.batch_delivery import BatchReceiver, batch_of
 from pml_common.bus.bounded_queue import MOST_FOLLOWED, BoundedQueue, weight
 from pml_common.bus.codec import Envelope
 from pml_common.bus.dead_letters import DeadLetterEntry, DeadLetterReader, build_dead_letter
-from pml_common.bus.delivery import Disposition, Receiver, no_reply
+from pml_common.bus.delivery import Disposition, Receiver
 from pml_common.bus.errors import (
-    BusError,
     BusUnavailable,
     NoResponder,
-    QueryFailed,
     Unreadable,
     of_unknown_type,
 )
@@ -36,6 +34,7 @@ from pml_common.bus.port import (
     StoredMessage,
     without_foreign,
 )
+from pml_common.bus.query_exchange import QueryExchange, no_reply
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Message, Query
 from pml_common.contracts.catalog import (
@@ -66,6 +65,7 @@ class MemoryBus(Bus):
         self._identity = identity or all_services_identity()
         self._payloads = MemoryPayloads(self.broker)
         self._receiver = Receiver(self._payloads, self._identity, self.publish)
+        self._exchange = QueryExchange(self._payloads, self._identity, self.now)
         self._replicas: list[tuple[Consumer[Message] | DeadLetterConsumer, Replica]] = []
         self._leave: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -84,9 +84,12 @@ class MemoryBus(Bus):
         with tracing.requesting(query_type) as headers:
             try:
                 self._require(f"request {query_type.name}")
-                asked = await self._receiver.seal_query(query_type, query, headers)
+                asked = await self._exchange.seal(query_type, query, headers)
                 reply = await self._reply(query_type, asked, timeout)
-                return await self._receiver.open_reply(query_type, asked, reply)
+                doubt = self._exchange.doubt(query_type, asked, reply)
+                if doubt is not None:
+                    raise no_reply(query_type, doubt)
+                return await self._exchange.open(query_type, reply)
             except BusUnavailable as error:
                 raise no_reply(query_type, str(error)) from error
 
@@ -216,20 +219,12 @@ class MemoryBus(Bus):
         self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
     ) -> None:
         self._require(f"serve {query_type.name}")
+        self._exchange.begin()
 
         async def answer(request: Envelope, reply: asyncio.Future[Envelope]) -> None:
-            headers: dict[str, str] = {}
-            try:
-                data = await self._receiver.answer(query_type, handler, request, headers)
-            except BusError as error:
-                failure = (
-                    error if isinstance(error, QueryFailed) else no_reply(query_type, str(error))
-                )
-                if not reply.done():
-                    reply.set_exception(failure)
-            else:
-                if not reply.done():
-                    reply.set_result(Envelope("", data, headers))
+            answered = await self._exchange.answer(query_type, handler, request)
+            if not reply.done():
+                reply.set_result(answered)
 
         def receive(request: Envelope, reply: asyncio.Future[Envelope]) -> None:
             self._spawn(answer(request, reply))

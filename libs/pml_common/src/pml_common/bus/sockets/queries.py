@@ -9,10 +9,9 @@ from opentelemetry import trace
 from typing_extensions import override
 
 from pml_common.bus import tracing
-from pml_common.bus.delivery import Receiver, no_reply
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.port import QueryClient
-from pml_common.bus.query import raise_failure
+from pml_common.bus.query_exchange import QueryExchange, no_reply
 from pml_common.bus.sockets.folder import SocketFolder
 from pml_common.bus.sockets.frames import INLINE_LIMIT
 from pml_common.bus.sockets.link import Link, LinkLost, NotServed
@@ -38,22 +37,21 @@ class SocketQueries(QueryClient):
         *,
         service: str,
         instance: str,
-        receiver: Receiver,
+        exchange: QueryExchange,
         over_nats: QueryClient,
     ) -> None:
         """`folders` is the folder of each service's sockets, by its name."""
-        identity = receiver.identity
-        self._receiver = receiver
+        self._exchange = exchange
         self._over_nats = over_nats
         self._links = {
-            owner: Links(SocketFolder(path), service, owner, identity)
+            owner: Links(SocketFolder(path), service, owner, exchange.identity)
             for owner, path in folders.items()
         }
         own = folders.get(service)
         self._server = (
             None
             if own is None
-            else SocketQueryServer(SocketFolder(own), receiver, service, instance)
+            else SocketQueryServer(SocketFolder(own), exchange, service, instance)
         )
 
     @override
@@ -95,12 +93,14 @@ class SocketQueries(QueryClient):
             trace.get_current_span().set_attribute(vocabulary.TRANSPORT, "unix")
             try:
                 async with asyncio.timeout(timeout):
-                    asked = await self._receiver.seal_query(
-                        query_type, query, headers, INLINE_LIMIT
+                    asked = await self._exchange.seal(
+                        query_type, query, headers, inline_limit=INLINE_LIMIT
                     )
                     reply = await link.request(asked)
-                    raise_failure(reply)
-                    return await self._receiver.open_reply(query_type, asked, reply)
+                    doubt = self._exchange.doubt(query_type, asked, reply)
+                    if doubt is not None:
+                        raise no_reply(query_type, doubt)
+                    return await self._exchange.open(query_type, reply)
             except TimeoutError as error:
                 raise no_reply(query_type, f"no answer within {timeout:g} s") from error
             except (BusUnavailable, LinkLost) as error:

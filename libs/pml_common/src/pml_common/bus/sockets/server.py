@@ -13,8 +13,7 @@ from typing_extensions import override
 
 from pml_common.bus import names
 from pml_common.bus.codec import Envelope
-from pml_common.bus.delivery import Receiver
-from pml_common.bus.query import reply_to
+from pml_common.bus.query_exchange import QueryExchange
 from pml_common.bus.sockets import handshake
 from pml_common.bus.sockets.folder import SocketFolder, SocketUnusable, require_own
 from pml_common.bus.sockets.frames import (
@@ -64,9 +63,9 @@ class SocketQueryServer:
     """
 
     def __init__(
-        self, folder: SocketFolder, receiver: Receiver, service: str, instance: str
+        self, folder: SocketFolder, exchange: QueryExchange, service: str, instance: str
     ) -> None:
-        self.receiver = receiver
+        self.exchange = exchange
         self.service = service
         self._folder = folder
         self._instance = instance
@@ -87,8 +86,9 @@ class SocketQueryServer:
             return await handler(query)
 
         async def answer(request: Envelope) -> Envelope:
-            return await reply_to(self.receiver, query_type, handle, request, INLINE_LIMIT)
+            return await self.exchange.answer(query_type, handle, request, INLINE_LIMIT)
 
+        self.exchange.begin()
         self._served[names.query_subject(query_type)] = _Served(query_type.clients, answer)
         if self._listener is not None:
             return
@@ -227,7 +227,7 @@ class _Connection(asyncio.Protocol):
         meeting = Meeting(
             said.service, server.service, self._pid, os.getpid(), said.nonce, self._nonce
         )
-        proof = handshake.welcome(said, meeting, server.receiver.identity, WINDOW)
+        proof = handshake.welcome(said, meeting, server.exchange.identity, WINDOW)
         self._client = said.service
         self._reader.most = MOST_PAYLOAD
         self._deadline.cancel()

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.scope import Scope
 from pml_common.signing import TrustedKeys
 from pml_common.testing.memory_broker import MemoryBroker
 from pml_common.testing.memory_bus import MemoryBus
@@ -167,9 +168,13 @@ class _SocketBus(_KillableBus):
 
     @override
     async def serve(
-        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        *,
+        scopes: Collection[Scope] | None = None,
     ) -> None:
-        await self._sockets.serve(query_type, handler)
+        await self._sockets.serve(query_type, handler, scopes=scopes)
 
     @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:

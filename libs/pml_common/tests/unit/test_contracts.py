@@ -196,7 +196,7 @@ def test_a_signature_covers_everything_but_itself() -> None:
 
 
 def test_the_key_of_a_call_follows_from_what_it_is() -> None:
-    call = CallTool.model_validate_json(_example("qry.gateway.call-tool.v2"))
+    call = CallTool.model_validate_json(_example("qry.gateway.call-tool.v3"))
     again = call.model_copy(update={"attempt": "again"})
     assert call.idempotency_key == ids.call_trace_id(call.workflow_id, "n3", 0)
     assert again.idempotency_key not in (call.idempotency_key, call.workflow_id)

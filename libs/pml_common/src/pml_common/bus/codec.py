@@ -136,12 +136,20 @@ async def seal_query(
 ) -> Envelope:
     """Encode a query for sending, signed by its client if its type requires it; adds to `headers`.
     A body of more than `inline_limit` bytes goes to the store. Raises WrongSender."""
-    subject, data = names.query_subject(query_type), encode(query)
+    subject, data = names.query_subject(query_type, query.scope), encode(query)
     if query_type.signed:
         nonce = headers[NONCE] = uuid4().hex
         content = signed_content(subject, nonce, _digest(data))
         headers[SIGNATURE] = identity.sign(query_type.clients[0], content)
     return Envelope(subject, await check_in(data, headers, payloads, inline_limit), headers)
+
+
+def require_own_scope(
+    query_type: QueryType[Query, Contract], query: Query, envelope: Envelope
+) -> None:
+    """Raise Rejected unless the query has the scope of its subject, for which it is served."""
+    if envelope.subject != names.query_subject(query_type, query.scope):
+        raise NotBelieved(f"a query of {query.scope} on {envelope.subject}")
 
 
 def require_query_signature(

@@ -169,6 +169,7 @@ class Receiver:
                 try:
                     codec.require_query_signature(query_type, envelope, self.identity)
                     query = await self.open(query_type.model, envelope)
+                    codec.require_own_scope(query_type, query, envelope)
                 except Rejected as error:
                     raise QueryFailed("invalid", str(error)) from error
                 data = codec.encode(await handler(query))

@@ -83,7 +83,8 @@ class MessageType(Generic[M_co]):
 class QueryType(Generic[Q_co, R_co]):
     """One type of queries to `owner`, the `clients` that may send them, and the reply's model. A
     `signed` type has one client: the query is accepted for its client's signature alone, and the
-    reply for its owner's, which binds it to the query."""
+    reply for its owner's, which binds it to the query. A `scoped` one is served for some scopes by
+    some replicas: its subject ends with its scope."""
 
     owner: Service
     name: str
@@ -93,6 +94,7 @@ class QueryType(Generic[Q_co, R_co]):
     version: int = 1
     clients: tuple[Service, ...] = ()
     signed: bool = False
+    scoped: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,7 +339,8 @@ CALL_TOOL = QueryType(
     gateway.ToolOutcome,
     "Make one tool call of a run, at most once if it is not repeatable.",
     clients=("executor",),
-    version=2,
+    version=3,
+    scoped=True,
 )
 ASK_OUTCOME = QueryType(
     "gateway",

@@ -69,7 +69,7 @@ class Runs:
     async def check_ended(self) -> None:
         """Assert that the ledger has every run, ended."""
         for run in range(len(self._answers)):
-            workflow = ids.workflow_id(SCOPE, self._key(run))
+            workflow = ids.workflow_id(SCOPE, "local", self._key(run))
             await self.stack.end_of(str(workflow))
 
     def _ask(self, run: int, **more: object) -> None:

@@ -163,7 +163,7 @@ def key_of(name: str) -> str:
 
 def workflow_of(run: str) -> UUID:
     """The id of the workflow that runs under this name."""
-    return ids.workflow_id(SCOPE, run)
+    return ids.workflow_id(SCOPE, "local", run)
 
 
 def _run(call: object) -> object:

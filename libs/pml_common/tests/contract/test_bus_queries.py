@@ -1,6 +1,7 @@
 """Guarantees of queries."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import uuid4
 
@@ -9,7 +10,8 @@ import pytest
 from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import names
-from pml_common.bus.errors import QueryErrorCode, QueryFailed
+from pml_common.bus.errors import NoResponder, QueryErrorCode, QueryFailed
+from pml_common.bus.port import Bus
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Query
 from pml_common.contracts.catalog import QueryType
@@ -18,7 +20,9 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 
 SCOPE = Scope(org="acme", project="webapp")
+OTHER, THIRD = (Scope(org="acme", project=each) for each in ("mobile", "desktop"))
 QUESTION = ListTools(scope=SCOPE)
+SCOPED = replace(catalog.LIST_TOOLS, scoped=True)
 
 
 def tool(name: str, description: str = "") -> ToolDefinition:
@@ -212,6 +216,37 @@ async def test_a_drained_owner_replies_to_received_queries_only(
         await draining
     with pytest.raises(QueryFailed, match="no replica is running"):
         await query_client.request(catalog.LIST_TOOLS, QUESTION)
+
+
+async def test_a_scoped_query_goes_to_a_replica_that_serves_its_scope(harness: BusHarness) -> None:
+    """One of them, if several do; the one that serves all is in their queue group."""
+    client, answered = await harness.connect("gateway"), list[tuple[str, Scope]]()
+
+    async def replica(name: str, scopes: Sequence[Scope] | None) -> Bus:
+        async def answer(question: ListTools) -> ToolCatalog:
+            answered.append((name, question.scope))
+            return ToolCatalog(tools=())
+
+        bus = await harness.connect("registry")
+        await bus.serve(SCOPED, answer, scopes=scopes)
+        return bus
+
+    async def ask(*scopes: Scope) -> set[tuple[str, Scope]]:
+        answered.clear()
+        for each in scopes * 20:
+            await client.request(SCOPED, ListTools(scope=each))
+        assert len(answered) == len(scopes) * 20
+        return set(answered)
+
+    await replica("here", [SCOPE])
+    both = await replica("both", [OTHER, THIRD])
+    assert await ask(SCOPE, OTHER) == {("here", SCOPE), ("both", OTHER)}
+    await both.drain()
+    with pytest.raises(NoResponder):
+        await ask(OTHER)
+    await replica("all", None)
+    assert await ask(SCOPE) == {("here", SCOPE), ("all", SCOPE)}
+    assert await ask(OTHER) == {("all", OTHER)}
 
 
 def test_a_querys_subject_names_its_owner() -> None:

@@ -12,7 +12,7 @@ from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_common.tests.support.proofs import now, query_of, reply_of
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus import codec
+from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import QueryFailed
 from pml_common.bus.identity import (
@@ -143,6 +143,18 @@ async def test_each_client_of_a_query_may_send_it(querying: BusHarness, client: 
     reply = await querying.ask_raw(asked(querying.reply_subject(), identity=by(client)))
     assert codec.decode(ToolCatalog, reply.data) == TOOLS
     assert owner.asked == [QUESTION]
+
+
+async def test_a_query_on_the_subject_of_another_scope_reaches_no_handler(
+    querying: BusHarness,
+) -> None:
+    scoped, owner = replace(QUERY, scoped=True), Owner()
+    await (await querying.connect("registry")).serve(scoped, owner)
+    elsewhere = names.query_subject(scoped, Scope(org="acme", project="mobile"))
+    query = query_of(scoped, QUESTION, reply=querying.reply_subject(), subject=elsewhere)
+    told = (await querying.ask_raw(query)).data.decode()
+    assert told == f"not believed: a query of acme.webapp on {elsewhere}"
+    assert owner.asked == []
 
 
 async def test_a_replayed_query_is_refused(querying: BusHarness) -> None:

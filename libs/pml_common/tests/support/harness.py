@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +34,7 @@ from pml_common.bus.sockets.folder import SocketFolder
 from pml_common.bus.sockets.frames import Kind, decode_envelope, encode_envelope
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.scope import Scope
 from pml_common.signing import TrustedKeys
 from pml_common.testing.memory_broker import MemoryBroker
 from pml_common.testing.memory_bus import MemoryBus
@@ -117,15 +118,17 @@ class MemoryBusHarness(BusHarness):
     @override
     async def ask_raw(self, asked: Envelope) -> Envelope:
         reply: asyncio.Future[Envelope] = asyncio.get_running_loop().create_future()
-        self.broker.servers[asked.subject][-1](asked, reply)
+        serve = self.broker.server_of(asked.subject)
+        assert serve is not None, f"nobody serves {asked.subject}"
+        serve(asked, reply)
         return await asyncio.wait_for(reply, PATIENCE_S)
 
     @override
     async def answer_raw(
         self, query_type: QueryType[Q, R], reply: Callable[[Envelope], Envelope]
     ) -> None:
-        servers = self.broker.servers[names.query_subject(query_type)]
-        servers.append(lambda asked, answer: answer.set_result(reply(asked)))
+        subjects = frozenset({names.query_subject(query_type)})
+        self.broker.servers.append((subjects, lambda asked, got: got.set_result(reply(asked))))
 
     @override
     async def forget_payloads(self) -> None:
@@ -243,9 +246,13 @@ class _SocketBus(_KillableBus):
 
     @override
     async def serve(
-        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        *,
+        scopes: Collection[Scope] | None = None,
     ) -> None:
-        await self._sockets.serve(query_type, handler)
+        await self._sockets.serve(query_type, handler, scopes=scopes)
 
     @override
     async def request(self, query_type: QueryType[Q, R], query: Q, *, timeout: float = 5.0) -> R:

@@ -22,10 +22,11 @@ def query_of(
     reply: str = "",
     identity: Identity | None = None,
     sent: datetime | None = None,
+    subject: str | None = None,
 ) -> Envelope:
-    """Build a query as a client would send it, at some time."""
+    """Build a query as a client would send it, at some time; as none would on another subject."""
     macs = QueryMacs(identity or all_services_identity(), lambda: sent or now())
-    subject, data = names.query_subject(query_type), codec.encode(query)
+    subject, data = subject or names.query_subject(query_type, query.scope), codec.encode(query)
     proof = macs.prove_query(query_type, subject, reply, codec.digest(data))
     return Envelope(subject, data, {MAC: proof}, reply)
 

@@ -70,5 +70,9 @@ def test_streams_and_filters_follow_the_owner() -> None:
     assert names.stream_subjects("evt", "executor") == "pml.evt.executor.>"
     assert names.filter_of(catalog.RUN_WORKFLOW) == "pml.cmd.executor.run-workflow.v2.>"
     assert names.entity_filter(SCOPE, "a.b") == "pml.evt.*.*.*.acme.web-app_2.a%2Eb"
-    assert names.query_subject(catalog.CALL_TOOL) == "pml.qry.gateway.call-tool.v2"
+    assert names.query_subject(catalog.CALL_TOOL) == "pml.qry.gateway.call-tool.v3.*.*"
+    one = names.query_subject(catalog.CALL_TOOL, SCOPE)
+    assert one == "pml.qry.gateway.call-tool.v3.acme.web-app_2"
+    assert names.of_any_scope(one) == names.query_subject(catalog.CALL_TOOL)
+    assert names.query_subject(catalog.LIST_TOOLS, SCOPE) == "pml.qry.registry.list-tools.v1"
     assert names.dead_subject("learner-on-run-finished") == "pml.dead.learner-on-run-finished"

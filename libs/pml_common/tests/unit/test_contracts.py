@@ -139,14 +139,21 @@ def test_the_message_id_is_the_id_of_the_event_command_or_signal() -> None:
 
 def test_ids_agree_for_equal_names_and_differ_across_scopes() -> None:
     other = Scope(org="acme", project="mobile")
-    assert ids.workflow_id(SCOPE, "k") == ids.workflow_id(SCOPE, "k")
-    assert ids.workflow_id(SCOPE, "k") != ids.workflow_id(other, "k")
-    assert ids.capability_id(SCOPE, "k") != ids.workflow_id(SCOPE, "k")
+    assert ids.workflow_id(SCOPE, "ana", "k") == ids.workflow_id(SCOPE, "ana", "k")
+    assert ids.workflow_id(SCOPE, "ana", "k") != ids.workflow_id(other, "ana", "k")
+    assert ids.capability_id(SCOPE, "k") != ids.former_workflow_id(SCOPE, "k")
     assert ids.scoped_id(SCOPE, "a", "b") != ids.scoped_id(SCOPE, "a\x1fb", "")
 
 
+def test_a_key_is_its_principals_own() -> None:
+    """However both are spelt: nothing runs together."""
+    of = {("ana", "k"), ("ben", "k"), ("a", "nak"), ("ana\x1fk", ""), ("ana", "\x1fk"), ("", "k")}
+    known = {ids.workflow_id(SCOPE, *each) for each in of}
+    assert len(known | {ids.former_workflow_id(SCOPE, key) for _, key in of}) == 6 + 4
+
+
 def test_the_calls_of_a_workflow_have_ids_of_their_own() -> None:
-    workflow = ids.workflow_id(SCOPE, "k")
+    workflow = ids.workflow_id(SCOPE, "ana", "k")
     known = {
         ids.root_trace_id(workflow),
         ids.call_trace_id(workflow, "n1", 0),
@@ -189,7 +196,7 @@ def test_a_signature_covers_everything_but_itself() -> None:
 
 
 def test_the_key_of_a_call_follows_from_what_it_is() -> None:
-    call = CallTool.model_validate_json(_example("qry.gateway.call-tool.v2"))
+    call = CallTool.model_validate_json(_example("qry.gateway.call-tool.v3"))
     again = call.model_copy(update={"attempt": "again"})
     assert call.idempotency_key == ids.call_trace_id(call.workflow_id, "n3", 0)
     assert again.idempotency_key not in (call.idempotency_key, call.workflow_id)

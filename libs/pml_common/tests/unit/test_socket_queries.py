@@ -1,6 +1,7 @@
 """Queries over sockets and over NATS: which way each goes, and which are repeated."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ from pml_common.bus.sockets.frames import (
 )
 from pml_common.bus.sockets.queries import SocketQueries
 from pml_common.contracts import catalog
-from pml_common.contracts.registry import ToolCatalog
+from pml_common.contracts.registry import ListTools, ToolCatalog
+from pml_common.contracts.scope import Scope
 
 
 async def test_queries_go_over_nats_until_there_is_a_socket_and_again_without_it(
@@ -51,6 +53,23 @@ async def test_queries_go_over_nats_until_there_is_a_socket_and_again_without_it
     assert await gateway.request(catalog.LIST_TOOLS, QUESTION) == FAR
     await machine.queries("registry", "two").serve(catalog.LIST_TOOLS, near)
     await arrives(NEAR)
+
+
+async def test_a_query_of_a_scope_that_the_socket_does_not_serve_goes_over_nats(
+    machine: Machine, near: Registry
+) -> None:
+    scoped, other = replace(catalog.LIST_TOOLS, scoped=True), Scope(org="acme", project="mobile")
+    gateway = machine.queries("gateway")
+    await machine.queries("registry").serve(scoped, near, scopes=[other])
+    await machine.far.serve(scoped, Registry(FAR), scopes=[QUESTION.scope])
+    await gateway.look("registry")
+    assert await gateway.request(scoped, ListTools(scope=other)) == NEAR
+    assert await gateway.request(scoped, QUESTION) == FAR
+    assert near.begun == 1
+    await machine.queries("registry", "all").serve(scoped, Registry(NEAR))
+    await gateway.look("registry")
+    found = [await gateway.request(scoped, QUESTION) for _ in range(4)]
+    assert NEAR in found
 
 
 async def test_sockets_are_looked_for_more_seldom_than_queries_are_sent(

@@ -79,7 +79,7 @@ FORGED = [
     ("analyzer", "pml.evt.executor.trace-recorded.v1.acme.webapp.w"),
     ("executor", "pml.cmd.executor.run-workflow.v1.acme.webapp.w"),
     ("registry", "pml.evt.gateway.tools-listed.v1.acme.webapp.fs"),
-    ("analyzer", "pml.qry.gateway.call-tool.v1"),
+    ("analyzer", "pml.qry.gateway.call-tool.v3.acme.webapp"),
     ("learner", "pml.dead.gateway-on-run-finished"),
     ("executor", "_INBOX.gateway.guessed.7"),
     ("analyzer", "$JS.API.STREAM.DELETE.PML_EXECUTOR_EVT"),
@@ -121,7 +121,7 @@ SPYING = [
     ("executor", "pml.evt.>"),
     ("registry", "pml.sig.gateway.client-message.v1.>"),
     ("learner", "pml.qry.registry.list-tools.v1"),
-    ("executor", "pml.qry.gateway.call-tool.v1"),
+    ("executor", "pml.qry.gateway.call-tool.v3.acme.webapp"),
     ("analyzer", ">"),
 ]
 

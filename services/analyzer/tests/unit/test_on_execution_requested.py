@@ -25,7 +25,7 @@ NONE = MemoryCapabilities()
 
 
 def requested(code: str, policy: Policy | None = None) -> ExecutionRequested:
-    workflow = ids.workflow_id(SCOPE, code[:50])
+    workflow = ids.workflow_id(SCOPE, "agent-7", code[:50])
     return ExecutionRequested(
         scope=SCOPE,
         event_id=ids.effect_id(workflow, "execution-requested"),

@@ -80,10 +80,11 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
     command = await sandbox_command(settings)
     log.log(logging.INFO if command.walls.closed else logging.WARNING, "walls: %s", command.walls)
     async with DenoPool(partial(DenoSandbox.start, command), size, command.may_use_realms) as pool:
+        tools = GatewayTools(bus, bus.outages)
         deps = RunDependencies(
             pool=pool,
             open_journal=partial(BusJournal, bus, flush_after_s=settings.executor_journal_flush_s),
-            tools=GatewayTools(bus, bus.outages),
+            tools=tools,
             now=lambda: bus.now().timestamp() * 1000,
             limits=settings.limits,
             is_signed=partial(is_signed, trusted_keys_of(settings)),
@@ -108,4 +109,5 @@ async def serve(settings: ExecutorSettings, bus: Bus) -> AsyncGenerator[Checks]:
         await bus.consume(replace(EXECUTOR_ON_WORKFLOW_ACCEPTED, max_in_flight=most), begin)
         await bus.consume(replace(EXECUTOR_ON_RUN_WORKFLOW, max_in_flight=most), running.run)
         await bus.consume(EXECUTOR_ON_CANCEL_RUN, cancel)
-        yield {"sandbox": pool.check, "walls": fixed_detail(str(command.walls))}
+        walls = fixed_detail(str(command.walls))
+        yield {"sandbox": pool.check, "gateways": tools.check, "walls": walls}

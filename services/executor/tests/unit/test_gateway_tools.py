@@ -6,9 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.errors import QueryErrorCode, QueryFailed
 from pml_common.contracts.catalog import CALL_TOOL
 from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.scope import Scope
+from pml_common.health import Detail
 from pml_common.outages import Outage
 from pml_common.testing.memory_bus import MemoryBus
 from pml_executor.adapters import gateway_tools
@@ -88,6 +91,32 @@ async def test_the_time_of_an_outage_does_not_count_as_the_calls(
     await bus.serve(CALL_TOOL, answer)
     assert await GatewayTools(bus, outages).call(query) == ToolOutcome(status="ok", result=3)
     assert passed == 60.0
+
+
+async def test_a_call_waits_for_a_gateway_of_its_scope_which_health_names(query: CallTool) -> None:
+    bus, elsewhere, asked = MemoryBus(), Scope(org="rival", project="webapp"), list[CallTool]()
+    here, there = f"{query.scope}", f"{elsewhere}"
+
+    async def answer(question: CallTool) -> ToolOutcome:
+        asked.append(question)
+        return ToolOutcome(status="ok", result=4)
+
+    await bus.serve(CALL_TOOL, answer, scopes=[elsewhere])
+    tools = GatewayTools(bus)
+    assert await tools.check() is None
+    first, second = (query.model_copy(update={"occurrence": each}) for each in range(2))
+    waiting = [asyncio.create_task(tools.call(each)) for each in (first, second)]
+    await eventually(tools.check)
+    said = await tools.check()
+    assert isinstance(said, Detail)
+    assert (here in said, there in said) == (True, False)
+    assert asked == []
+    await bus.serve(CALL_TOOL, answer, scopes=[query.scope])
+    assert [each.result for each in await asyncio.gather(*waiting)] == [4, 4]
+    assert {each.idempotency_key for each in asked} == {
+        each.idempotency_key for each in (first, second)
+    }
+    assert await tools.check() is None
 
 
 async def test_a_gateway_that_never_answers_leaves_the_call_in_doubt(query: CallTool) -> None:

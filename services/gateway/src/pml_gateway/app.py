@@ -198,7 +198,8 @@ async def register_handlers(parts: Parts) -> None:
     elsewhere = parts.elsewhere
     await bus.listen(catalog.WORKFLOW_AWAITED, elsewhere.on_workflow_awaited, wants=elsewhere.wants)
     await bus.listen(catalog.TOOLS_LISTED, parts.acceptance.on_tools_listed)
-    await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool)
+    ours = (parts.settings.scope,)
+    await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool, scopes=ours)
     await bus.serve(catalog.ASK_OUTCOME, partial(on_ask_outcome, workflows=parts.workflows))
     deciding = {"workflows": parts.workflows, "rulings": parts.rulings}
     await bus.consume(

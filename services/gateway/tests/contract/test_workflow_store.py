@@ -96,6 +96,19 @@ async def test_equal_keys_in_two_scopes_are_two_workflows(workflows: WorkflowSto
     assert await workflows.get(ELSEWHERE, there.workflow_id) == there
 
 
+async def test_equal_keys_of_two_principals_are_two_workflows(workflows: WorkflowStore) -> None:
+    """Also beside one that the former release stored, and stored together."""
+    before = workflow(key="k", is_former=True)
+    mine, theirs = workflow(key="k"), workflow(key="k", principal="agent-8")
+    assert await workflows.accept(before, ()) is None
+    assert await workflows.accept(mine, ()) is None
+    third = workflow(key="k", principal="agent-9")
+    added = await workflows.add([theirs, mine, third, before])
+    assert added == {(SCOPE, theirs.workflow_id), (SCOPE, third.workflow_id)}
+    for each in (before, mine, theirs, third):
+        assert await workflows.get(SCOPE, each.workflow_id) == each
+
+
 async def test_a_second_question_is_kept_beside_the_first(workflows: WorkflowStore) -> None:
     now = workflow()
     await workflows.accept(now, (now.requested,))

@@ -20,6 +20,7 @@ from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.gateway import CallTool, ToolsListed
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, ToolDefinition
 from pml_common.storage.schema import open_schema
@@ -161,16 +162,18 @@ async def gateway_process(
         await started.wait()
 
 
-async def listed_tools(bus: NatsBus) -> dict[str, ToolDefinition]:
+async def listed_tools(bus: NatsBus, scope: Scope = SCOPE) -> dict[str, ToolDefinition]:
     """Return the tools of the server `box`, by name, once a gateway has listed them."""
-    stated = [each.message for each in await bus.history(SCOPE, "box")]
+    stated = [each.message for each in await bus.history(scope, "box")]
     lists = [each.tools for each in stated if isinstance(each, ToolsListed)]
     return {tool.name: tool for tool in lists[-1]} if lists else {}
 
 
-async def stored_call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallTool:
+async def stored_call(
+    dsn: str, tool: ToolDefinition, args: JsonObject, scope: Scope = SCOPE
+) -> CallTool:
     """Store an approved run and build its call of a tool."""
-    new = workflow(at=datetime.now(UTC))
+    new = workflow(at=datetime.now(UTC), scope=scope)
     analysis = analyzed(new, "ask", (tool,))
     shown: dict[str, Argument] = {name: LiteralArgument(value=args[name]) for name in args}
     node = TaskNode(id="n1", tool=tool.tool_id, line=1, column=1, arguments=shown)
@@ -179,5 +182,5 @@ async def stored_call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallT
     async with open_schema(dsn, "gateway", "pml_gateway") as pool:
         store = PostgresWorkflowStore(pool)
         await store.accept(new, (new.requested,))
-        await store.change(SCOPE, new.workflow_id, lambda _: (replace(run, approval=None), ()))
+        await store.change(scope, new.workflow_id, lambda _: (replace(run, approval=None), ()))
     return call(run, tool, args, node_id="n1")

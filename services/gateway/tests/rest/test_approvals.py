@@ -111,7 +111,14 @@ async def test_a_workflow_that_is_unknown_or_of_another_scope_cannot_be_decided(
     async with world() as w:
         theirs = accepted(
             IncomingRequest(
-                ELSEWHERE, "eve", ExecuteRequest(code="ask"), Program("ask"), "k", AT, Policy()
+                ELSEWHERE,
+                "eve",
+                ExecuteRequest(code="ask"),
+                Program("ask"),
+                uuid4(),
+                "k",
+                AT,
+                Policy(),
             ),
             TERMS,
             RULES,

@@ -317,7 +317,7 @@ async def test_a_workflow_continues_when_its_caller_disconnects(world: Worlds) -
         waiting.cancel()
         await asyncio.wait({waiting})
         w.peers.release.set()
-        workflow_id = ids.workflow_id(SCOPE, "k")
+        workflow_id = ids.workflow_id(SCOPE, "mira", "k")
         await eventually(lambda: _is(w, workflow_id, "success"))
 
 

@@ -54,17 +54,20 @@ def workflow(
     *,
     scope: Scope = SCOPE,
     key: str | None = None,
+    principal: str = "agent-7",
     at: datetime = AT,
     traceparent: str | None = None,
+    is_former: bool = False,
 ) -> Workflow:
-    """Build a workflow that was just accepted."""
-    request = request or ExecuteRequest(code="return 1;", intent="count")
+    """Build a workflow that was just accepted, `is_former`: before keys were a principal's own."""
+    request, key = request or ExecuteRequest(code="return 1;", intent="count"), key or uuid4().hex
     asked = IncomingRequest(
         scope,
-        "agent-7",
+        principal,
         request,
         Program(request.code or ""),
-        key or uuid4().hex,
+        ids.former_workflow_id(scope, key) if is_former else ids.workflow_id(scope, principal, key),
+        key,
         at,
         Policy(),
         traceparent=traceparent,

@@ -1,6 +1,6 @@
 """Names of subjects, streams and buckets on the server. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 from urllib.parse import quote, unquote
@@ -22,6 +22,7 @@ CACHE_BUCKET = "PML_MEMOS"
 PAYLOAD_STREAM = f"OBJ_{PAYLOAD_BUCKET}"
 CACHE_STREAM = f"KV_{CACHE_BUCKET}"
 TOKEN_LIMIT = 1024
+_ANY_SCOPE = "*.*"
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,25 @@ def events_stream(of: MessageType[Message] | Service) -> str:
     return stream_of("evt", of)
 
 
-def query_subject(query_type: QueryType[Query, Contract]) -> str:
-    """Return the subject of a query."""
-    return f"pml.qry.{query_type.owner}.{query_type.name}.v{query_type.version}"
+def query_subject(query_type: QueryType[Query, Contract], scope: Scope | None = None) -> str:
+    """Return the subject of a query; of a `scoped` one in this scope, or the filter for all."""
+    subject = f"pml.qry.{query_type.owner}.{query_type.name}.v{query_type.version}"
+    return f"{subject}.{scope or _ANY_SCOPE}" if query_type.scoped else subject
+
+
+def served_subjects(
+    query_type: QueryType[Query, Contract], scopes: Collection[Scope] | None
+) -> Sequence[str]:
+    """Return the subjects that a replica serves: of a `scoped` query one for each of its scopes,
+    or the filter for all."""
+    if not query_type.scoped or scopes is None:
+        return (query_subject(query_type),)
+    return [query_subject(query_type, each) for each in scopes]
+
+
+def of_any_scope(subject: str) -> str:
+    """Return the filter for all scopes that has the subject of a `scoped` query."""
+    return f"{subject.rsplit('.', 2)[0]}.{_ANY_SCOPE}"
 
 
 def stream_of(kind: Kind, owner: str) -> str:

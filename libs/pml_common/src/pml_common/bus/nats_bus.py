@@ -2,7 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -219,11 +227,15 @@ class NatsBus(Bus):
 
     @override
     async def serve(
-        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        *,
+        scopes: Collection[Scope] | None = None,
     ) -> None:
         with server_errors(self._client, f"serve {query_type.name}"):
-            await self._queries.serve(query_type, handler)
-        await self._sockets.serve(query_type, handler)
+            await self._queries.serve(query_type, handler, scopes=scopes)
+        await self._sockets.serve(query_type, handler, scopes=scopes)
 
     @override
     async def listen(

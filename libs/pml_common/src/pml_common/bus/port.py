@@ -1,6 +1,6 @@
 """Interface of the bus. `NatsBus` and `MemoryBus` pass one contract suite."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -190,10 +190,14 @@ class Bus(Publisher, QueryClient, Journal, KeyValueCache, Protocol):
         ...
 
     async def serve(
-        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        *,
+        scopes: Collection[Scope] | None = None,
     ) -> None:
-        """Serve a query, shared among replicas, until `drain`; the handler may raise
-        QueryFailed."""
+        """Serve a query, shared among replicas, until `drain`; a `scoped` one for these `scopes`,
+        or for all. The handler may raise QueryFailed."""
         ...
 
     def follow(

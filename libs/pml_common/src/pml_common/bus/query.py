@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from importlib.metadata import version
 from typing import TypeVar, cast
 
@@ -25,6 +25,7 @@ from pml_common.bus.query_exchange import QueryExchange, no_reply
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.scope import Scope
 
 log = logging.getLogger(__name__)
 
@@ -96,9 +97,13 @@ class QueryServer:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def serve(
-        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        *,
+        scopes: Collection[Scope] | None = None,
     ) -> None:
-        """Serve a query until `stop`."""
+        """Serve a query until `stop`: in one queue group, whatever scopes each replica serves."""
 
         async def receive(request: Request) -> None:
             task = asyncio.create_task(self._answer(query_type, handler, request))
@@ -109,8 +114,8 @@ class QueryServer:
         if self._service is None:
             self._service = Service(self._client, self._config)
             await self._service.start()
-        subject = names.query_subject(query_type)
-        await self._service.add_endpoint(name=query_type.name, subject=subject, handler=receive)
+        for subject in names.served_subjects(query_type, scopes):
+            await self._service.add_endpoint(name=query_type.name, subject=subject, handler=receive)
         await flush(self._client)
 
     async def stop(self, timeout: float) -> None:

@@ -64,7 +64,7 @@ class QueryExchange:
         """Encode a query for sending, proven to be ours; adds to `headers`. A body of more than
         `inline_limit` bytes goes to the store; `reply` is the subject of the reply. Raises
         WrongSender."""
-        subject, data = names.query_subject(query_type), codec.encode(query)
+        subject, data = names.query_subject(query_type, query.scope), codec.encode(query)
         data = await codec.check_in(data, headers, self._payloads, inline_limit)
         digest = codec.digest_of(Envelope(subject, data, headers))
         headers[MAC] = self._macs.prove_query(query_type, subject, reply, digest)
@@ -107,6 +107,7 @@ class QueryExchange:
                 try:
                     self._macs.require_query(query_type, envelope)
                     query = await codec.opened(query_type.model, envelope, self._payloads)
+                    _require_own_scope(query_type, query, envelope)
                 except (NotBelieved, WrongSender) as error:
                     raise _Refused(str(error)) from error
                 except Rejected as error:
@@ -144,6 +145,14 @@ class QueryExchange:
             return await codec.opened(query_type.reply, reply, self._payloads)
         except Rejected as error:
             raise QueryFailed("internal", f"{query_type.owner} answered: {error}") from error
+
+
+def _require_own_scope(
+    query_type: QueryType[Query, Contract], query: Query, envelope: Envelope
+) -> None:
+    """Raise NotBelieved unless the query has the scope of its subject, for which it is served."""
+    if envelope.subject != names.query_subject(query_type, query.scope):
+        raise NotBelieved(f"a query of {query.scope} on {envelope.subject}")
 
 
 def no_reply(query_type: QueryType[Query, Contract], why: str) -> QueryFailed:

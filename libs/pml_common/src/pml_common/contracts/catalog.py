@@ -83,7 +83,8 @@ class MessageType(Generic[M_co]):
 class QueryType(Generic[Q_co, R_co]):
     """One type of queries to `owner`, the `clients` that may send them, and the reply's model. A
     query is accepted only from its clients, a reply only from its owner: each proves who it is by
-    a MAC, and that of the reply binds it to the query."""
+    a MAC, and that of the reply binds it to the query. A `scoped` one is served for some scopes by
+    some replicas: its subject ends with its scope."""
 
     owner: Service
     name: str
@@ -92,6 +93,7 @@ class QueryType(Generic[Q_co, R_co]):
     description: str = ""
     version: int = 1
     clients: tuple[Service, ...] = ()
+    scoped: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,7 +338,8 @@ CALL_TOOL = QueryType(
     gateway.ToolOutcome,
     "Make one tool call of a run, at most once if it is not repeatable.",
     clients=("executor",),
-    version=2,
+    version=3,
+    scoped=True,
 )
 ASK_OUTCOME = QueryType(
     "gateway",

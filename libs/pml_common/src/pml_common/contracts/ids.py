@@ -13,8 +13,13 @@ def scoped_id(scope: Scope, *parts: str) -> UUID:
     return uuid5(_NAMESPACE, "\x1f".join((scope.org, scope.project, *parts)))
 
 
-def workflow_id(scope: Scope, idempotency_key: str) -> UUID:
-    """Return the id of the workflow requested under `idempotency_key`."""
+def workflow_id(scope: Scope, principal: str, idempotency_key: str) -> UUID:
+    """Return the id of the workflow that a principal requested under `idempotency_key`."""
+    return effect_id(scoped_id(scope, "workflows", principal), idempotency_key)
+
+
+def former_workflow_id(scope: Scope, idempotency_key: str) -> UUID:
+    """Return the id of a workflow of before keys were a principal's own."""
     return scoped_id(scope, "workflow", idempotency_key)
 
 

@@ -242,11 +242,21 @@ class MemoryBroker:
         self._cache_timers: dict[str, Cancellable] = {}
         self.streams: defaultdict[str, Stream] = defaultdict(Stream)
         self.subscriptions: list[Callable[[Envelope], None]] = []
-        self.servers: defaultdict[str, deque[QueryHandler]] = defaultdict(deque)
+        self.servers: deque[tuple[frozenset[str], QueryHandler]] = deque()
         self._handled_by: defaultdict[str, set[str]] = defaultdict(set)
         self.changed = asyncio.Event()
         self._durables = {c.durable: Durable(self, c) for c in CONSUMERS}
         self._letters = Durable(self, GATEWAY_ON_DEAD_LETTER)
+
+    def server_of(self, subject: str) -> QueryHandler | None:
+        """Return a replica that serves a subject, each in turn; None where none does."""
+        wanted = {subject, names.of_any_scope(subject)}
+        for _ in range(len(self.servers)):
+            self.servers.rotate(-1)
+            subjects, handler = self.servers[-1]
+            if not wanted.isdisjoint(subjects):
+                return handler
+        return None
 
     @property
     def available(self) -> bool:

@@ -3,7 +3,15 @@
 import asyncio
 import heapq
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -96,12 +104,11 @@ class MemoryBus(Bus):
     async def _reply(
         self, query_type: QueryType[Query, Contract], request: Envelope, timeout: float
     ) -> Envelope:
-        servers = self.broker.servers[request.subject]
-        if not servers:
+        handler = self.broker.server_of(request.subject)
+        if handler is None:
             raise NoResponder(f"{query_type.owner} {query_type.name}")
-        servers.rotate(-1)
         reply: asyncio.Future[Envelope] = asyncio.get_running_loop().create_future()
-        servers[-1](request, reply)
+        handler(request, reply)
 
         def expire() -> None:
             if not reply.done():
@@ -216,7 +223,11 @@ class MemoryBus(Bus):
 
     @override
     async def serve(
-        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        *,
+        scopes: Collection[Scope] | None = None,
     ) -> None:
         self._require(f"serve {query_type.name}")
         self._exchange.begin()
@@ -229,9 +240,9 @@ class MemoryBus(Bus):
         def receive(request: Envelope, reply: asyncio.Future[Envelope]) -> None:
             self._spawn(answer(request, reply))
 
-        servers = self.broker.servers[names.query_subject(query_type)]
-        servers.append(receive)
-        self._leave.append(lambda: servers.remove(receive))
+        serving = frozenset(names.served_subjects(query_type, scopes)), receive
+        self.broker.servers.append(serving)
+        self._leave.append(lambda: self.broker.servers.remove(serving))
 
     @override
     @asynccontextmanager

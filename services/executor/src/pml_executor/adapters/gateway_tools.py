@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import Callable, Sequence
 from itertools import chain, repeat
 from time import monotonic
+from uuid import UUID
 
 from typing_extensions import override
 
-from pml_common.bus.errors import QueryFailed
+from pml_common.bus.errors import NoResponder, QueryFailed
 from pml_common.bus.port import QueryClient
 from pml_common.contracts.catalog import CALL_TOOL
 from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.scope import Scope
+from pml_common.health import detail
 from pml_common.outages import Outage, downtime_since, no_outages
 from pml_executor.ports import GatewayUnreachable, Tools
 
@@ -27,6 +30,7 @@ class GatewayTools(Tools):
     ) -> None:
         self._query_client = query_client
         self._outages = outages
+        self._unserved: dict[UUID, Scope] = {}
 
     @override
     async def call(self, query: CallTool) -> ToolOutcome:
@@ -35,8 +39,20 @@ class GatewayTools(Tools):
         A failed query is the tool's failure (`tool_error`); after an internal error of the gateway
         the outcome is `unknown`. Each request has a short timeout: a gateway that died with the
         query never answers it, and a live one treats a repeated query as the first one. Time in
-        which the bus is unavailable does not count; the run's own time bounds it.
+        which the bus is unavailable does not count; the run's own time bounds it. A call whose
+        scope no gateway serves waits for one.
         """
+        try:
+            return await self._call(query)
+        finally:
+            self._unserved.pop(query.idempotency_key, None)
+
+    async def check(self) -> str | None:
+        """Name the scopes without a gateway of which calls wait; they are no fault of ours."""
+        scopes = ", ".join(sorted({str(each) for each in self._unserved.values()}))
+        return detail(f"calls wait, for no gateway serves {scopes}" if scopes else None)
+
+    async def _call(self, query: CallTool) -> ToolOutcome:
         began = monotonic()
         reason = "no time was left"
         for delay in chain(_RETRY_DELAYS_S, repeat(_RETRY_DELAYS_S[-1])):
@@ -53,6 +69,9 @@ class GatewayTools(Tools):
                     status = "unknown" if failure.code == "internal" else "tool_error"
                     return ToolOutcome(status=status, message=failure.message)
                 reason = failure.message
+                self._unserved.pop(query.idempotency_key, None)
+                if isinstance(failure, NoResponder):
+                    self._unserved[query.idempotency_key] = query.scope
             query = query.model_copy(update={"asked_first_at": None})
             await asyncio.sleep(delay)
         raise GatewayUnreachable(

@@ -90,11 +90,15 @@ class ProgramExecution:
         bus and of storage."""
         await self.require_ready()
         key = request.idempotency_key or uuid4().hex
+        workflow_id = ids.workflow_id(scope, principal, key)
+        if request.idempotency_key is not None:
+            workflow_id = await self.workflows.id_of_key(scope, principal, key)
         asked = IncomingRequest(
             scope=scope,
             principal=principal,
             request=request,
             program=program,
+            workflow_id=workflow_id,
             idempotency_key=key,
             at=self.now(),
             policy=self.policy_of(scope),
@@ -102,7 +106,7 @@ class ProgramExecution:
             as_sent=None if guessed is None else guessed.as_sent,
         )
         deadline = self._deadline(request.timeout, side)
-        seen = [ids.workflow_id(scope, key)]
+        seen = [workflow_id]
         try:
             executed = await self._begun(asked, side, deadline, guessed)
             if executed.joined:
@@ -141,7 +145,7 @@ class ProgramExecution:
     ) -> Executed:
         """Accept a program, and wait for its workflow; or return the workflow that it joins."""
         scope, is_new = asked.scope, asked.request.idempotency_key is None
-        workflow_id = ids.workflow_id(scope, asked.idempotency_key)
+        workflow_id = asked.workflow_id
         party = Party(scope, asked.principal)
         with (
             self.workflows.subscribe(scope, workflow_id) as waiter,

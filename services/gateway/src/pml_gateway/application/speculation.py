@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from pml_common.bus.errors import QueryFailed
-from pml_common.contracts import ids
 from pml_common.contracts.scope import Scope
 from pml_gateway.application.execute_by_name import CapabilityExecution
 from pml_gateway.application.execute_program import Guessed, NotAtOnce, ProgramExecution
@@ -61,8 +60,8 @@ class Speculation:
         """Return the answer to an earlier request under the same key."""
         if request.idempotency_key is None:
             return None
-        workflow_id = ids.workflow_id(scope, request.idempotency_key)
-        known = await self.programs.workflows.known(scope, workflow_id)
+        workflows, key = self.programs.workflows, request.idempotency_key
+        known = await workflows.known(scope, await workflows.id_of_key(scope, principal, key))
         if known is None:
             return None
         program = Program(known.requested.code)

@@ -9,6 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from pml_common.bus.errors import BusError
+from pml_common.contracts import ids
 from pml_common.contracts.acceptance import WorkflowAccepted
 from pml_common.contracts.analyzer import AnalysisRejected, ExecutionAnalyzed
 from pml_common.contracts.base import Message
@@ -189,6 +190,14 @@ class WorkflowService:
     async def known(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """Return a stored workflow; None where there is none. Raises StorageUnavailable."""
         return await self.store.get(scope, workflow_id)
+
+    async def id_of_key(self, scope: Scope, principal: str, key: str) -> UUID:
+        """Return the id of the workflow that a principal's key stands for, also of one that has its
+        id from before keys were a principal's own. Raises StorageUnavailable."""
+        former = await self.known(scope, ids.former_workflow_id(scope, key))
+        if former is not None and former.requested.principal == principal:
+            return former.workflow_id
+        return ids.workflow_id(scope, principal, key)
 
     async def read(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """Return a stored workflow to a caller: where it has succeeded, its name resolves. Raises

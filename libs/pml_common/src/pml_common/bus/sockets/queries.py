@@ -1,7 +1,7 @@
 """Queries of one service over the sockets of this machine, and over NATS where there are none."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from pml_common.bus.sockets.links import Links
 from pml_common.bus.sockets.server import SocketQueryServer
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.scope import Scope
 from pml_common.telemetry import vocabulary
 
 Q = TypeVar("Q", bound=Query)
@@ -70,11 +71,15 @@ class SocketQueries(QueryClient):
         await self._links[owner].look()
 
     async def serve(
-        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        *,
+        scopes: Collection[Scope] | None = None,
     ) -> None:
         """Serve a query on our socket, if we have a folder, until `stop`."""
         if self._server is not None:
-            await self._server.serve(query_type, handler)
+            await self._server.serve(query_type, handler, scopes=scopes)
 
     async def stop(self, timeout: float) -> None:
         """Stop serving; see `SocketQueryServer.stop`."""

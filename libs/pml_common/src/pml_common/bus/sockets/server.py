@@ -32,6 +32,7 @@ from pml_common.bus.sockets.handshake import Challenge, HandshakeFailed, Hello, 
 from pml_common.bus.tasks import finish
 from pml_common.contracts.base import Contract, Query
 from pml_common.contracts.catalog import QueryType
+from pml_common.contracts.scope import Scope
 from pml_common.telemetry import vocabulary
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,11 @@ class SocketQueryServer:
         self._stopping = False
 
     async def serve(
-        self, query_type: QueryType[Q, R], handler: Callable[[Q], Awaitable[R]]
+        self,
+        query_type: QueryType[Q, R],
+        handler: Callable[[Q], Awaitable[R]],
+        *,
+        scopes: Collection[Scope] | None = None,
     ) -> None:
         """Serve a query until `stop`. Where no socket can be used, logs why: it is served over NATS
         alone."""
@@ -89,7 +94,8 @@ class SocketQueryServer:
             return await self.exchange.answer(query_type, handle, request, INLINE_LIMIT)
 
         self.exchange.begin()
-        self._served[names.query_subject(query_type)] = _Served(query_type.clients, answer)
+        served = _Served(query_type.clients, answer)
+        self._served.update(dict.fromkeys(names.served_subjects(query_type, scopes), served))
         if self._listener is not None:
             return
         try:
@@ -128,7 +134,8 @@ class SocketQueryServer:
 
     def find(self, subject: str, client: str) -> _Served | None:
         """Return the query on a subject if it is served to this client, and now."""
-        served = None if self._stopping else self._served.get(subject)
+        of_all = self._served.get(names.of_any_scope(subject))
+        served = None if self._stopping else self._served.get(subject, of_all)
         return served if served is not None and client in served.clients else None
 
     def spawn(self, answering: Awaitable[None]) -> asyncio.Task[None]:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from pml_common.contracts import catalog
+from pml_common.contracts import catalog, ids
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
@@ -106,7 +106,7 @@ class PostgresWorkflowStore(WorkflowStore):
         )
         if stored is not None:
             return None
-        row = await conn.fetchrow(_SQL["get-workflow-by-key"], *key, workflow.idempotency_key)
+        row = await conn.fetchrow(_SQL["get-workflow"], *key, workflow.workflow_id)
         if row is None:
             raise LookupError(f"workflow {workflow.workflow_id} is neither new nor known")
         return workflow_now(row)
@@ -310,8 +310,12 @@ def _place(after: After | None) -> tuple[datetime | None, UUID | None]:
 
 
 def _columns_of_new(workflow: Workflow) -> tuple[object, ...]:
-    """Return all columns of a new workflow, as it is after its first step."""
+    """Return all columns of a new workflow, as it is after its first step. One that has its id from
+    before keys were a principal's own has no principal: it may be stored beside the present one.
+    """
     requested, new = workflow.requested, replace(workflow, analysis=None, grant=None)
+    principal, key = requested.principal, workflow.idempotency_key
+    is_former = workflow.workflow_id != ids.workflow_id(workflow.scope, principal, key)
     return (
         *workflow_columns(new, workflow),
         workflow.idempotency_key,
@@ -321,6 +325,7 @@ def _columns_of_new(workflow: Workflow) -> tuple[object, ...]:
         requested.model_dump_json(),
         requested.requested_at,
         workflow.call_digest,
+        None if is_former else storable(principal),
     )
 
 

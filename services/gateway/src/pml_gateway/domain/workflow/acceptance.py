@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from pml_common.contracts import ids
 from pml_common.contracts.decision import Policy
@@ -48,6 +49,7 @@ class IncomingRequest:
     principal: str
     request: ExecuteRequest
     program: Program
+    workflow_id: UUID
     idempotency_key: str
     at: datetime
     policy: Policy
@@ -58,7 +60,7 @@ class IncomingRequest:
 def accepted(incoming: IncomingRequest, terms: Terms, rules: Rules) -> Workflow:
     """Build the workflow of a request; the same request under the same key gives the same one."""
     request, program = incoming.request, incoming.program
-    workflow_id = ids.workflow_id(incoming.scope, incoming.idempotency_key)
+    workflow_id = incoming.workflow_id
     requested = ExecutionRequested(
         scope=incoming.scope,
         event_id=ids.effect_id(workflow_id, "execution-requested"),

@@ -67,7 +67,7 @@ def begun_call(
     traceparent: str | None,
 ) -> Workflow:
     """Build the workflow of a direct call, which begins at once; `key` is its own."""
-    workflow_id = ids.workflow_id(scope, key)
+    workflow_id = ids.workflow_id(scope, principal, key)
     requested = ExecutionRequested(
         scope=scope,
         event_id=ids.effect_id(workflow_id, "execution-requested"),

@@ -5,24 +5,24 @@ WITH accepted AS (
     INSERT INTO workflow (
         org, project, workflow_id, state, analysis, capability_id, approval_id, run, result, error,
         due_at, finished_at, granted, idempotency_key, request_hash, timeout_s, traceparent,
-        requested, created_at, call_digest
+        requested, created_at, call_digest, principal
     )
     VALUES (
         $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-        $20
+        $20, $21
     )
     ON CONFLICT DO NOTHING
     RETURNING org, project, workflow_id, approval_id, traceparent
 ), asked AS (
     INSERT INTO approval (org, project, workflow_id, approval_id, requested_at, expires_at)
-    SELECT org, project, workflow_id, approval_id, $21, $22
+    SELECT org, project, workflow_id, approval_id, $22, $23
     FROM accepted
     WHERE approval_id IS NOT NULL
 ), told AS (
     INSERT INTO outbox (message_id, org, project, message, content, traceparent, due_at)
     SELECT effect.message_id, org, project, effect.message, effect.content, traceparent,
-        now() + $26::interval
-    FROM accepted, unnest($23::uuid[], $24::text[], $25::json[]) AS effect(message_id, message, content)
+        now() + $27::interval
+    FROM accepted, unnest($24::uuid[], $25::text[], $26::json[]) AS effect(message_id, message, content)
 )
 SELECT workflow_id FROM accepted
 
@@ -31,14 +31,14 @@ SELECT workflow_id FROM accepted
 INSERT INTO workflow (
     org, project, workflow_id, state, analysis, capability_id, approval_id, run, result, error,
     due_at, finished_at, granted, idempotency_key, request_hash, timeout_s, traceparent,
-    requested, created_at, call_digest
+    requested, created_at, call_digest, principal
 )
 SELECT *
 FROM unnest(
     $1::text[], $2::text[], $3::uuid[], $4::text[], $5::json[], $6::uuid[], $7::uuid[], $8::json[],
     $9::json[], $10::json[], $11::timestamptz[], $12::timestamptz[], $13::json[], $14::text[],
     $15::text[], $16::double precision[], $17::text[], $18::json[], $19::timestamptz[],
-    $20::text[]
+    $20::text[], $21::text[]
 )
 ON CONFLICT DO NOTHING
 RETURNING org, project, workflow_id
@@ -47,11 +47,6 @@ RETURNING org, project, workflow_id
 SELECT *
 FROM workflow_now
 WHERE org = $1 AND project = $2 AND workflow_id = $3
-
--- name: get-workflow-by-key
-SELECT *
-FROM workflow_now
-WHERE org = $1 AND project = $2 AND idempotency_key = $3
 
 -- name: lock-call
 -- One at a time, until the transaction ends, among equal calls.

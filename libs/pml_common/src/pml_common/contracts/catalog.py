@@ -264,7 +264,6 @@ TRACE_RECORDED = MessageType(
     executor.TraceRecorded,
     "One append to a run's journal.",
     version=2,
-    signed=False,
 )
 WORKFLOW_PARKED = MessageType(
     "executor",

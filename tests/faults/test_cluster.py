@@ -213,7 +213,7 @@ async def test_a_partitioned_server_is_not_trusted_under_load(
     )
     run = example(catalog.RUN_FINISHED)
     opened = _append(run.scope, run.workflow_id, "opened")
-    first = await load.writers[0].publish(opened)
+    first = await load.writers[0].publish(after(0, opened))
 
     await cluster.part(parted)
     stale = _append(run.scope, run.workflow_id, "stale")

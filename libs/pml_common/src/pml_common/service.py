@@ -17,7 +17,7 @@ import uvloop
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from pml_common.bus.errors import TooFewServers
+from pml_common.bus.errors import BusUnavailable, TooFewServers
 from pml_common.bus.identity import Identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
@@ -150,6 +150,7 @@ class RunningService:
 Serve = Callable[[S, Bus], AbstractAsyncContextManager[Checks | RunningService]]
 """Wires a service to the bus until the context exits; yields the service's health checks."""
 
+_STALLS_EVERY_S = 30.0
 _LEAST_DRAIN_S = 2.0
 """Minimum for the bus, however long requests took to finish."""
 
@@ -260,6 +261,14 @@ async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | Non
             return "NATS does not answer"
         return await stores() or detail(await bus.shortfall())
 
+    waits = ThrottledCheck(bus.stalled, _STALLS_EVERY_S)
+
+    async def consumers() -> str | None:
+        try:
+            return await waits()
+        except BusUnavailable as error:
+            return str(error)
+
     clock = asyncio.get_running_loop().time
     drained_by = 0.0
 
@@ -273,7 +282,8 @@ async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | Non
         # Entered last, left first: resources close only after the handlers are done.
         stack.push_async_callback(drain_bus)
         if settings.health_port:
-            every = {"nats": nats, "clock": clock_check(bus.now), **served.checks}
+            own = {"nats": nats, "consumers": consumers, "clock": clock_check(bus.now)}
+            every = {**own, **served.checks}
             address = settings.health_host, settings.health_port
             health = serve_health(
                 address[1], every, served.readiness, host=address[0], scrape=scrape

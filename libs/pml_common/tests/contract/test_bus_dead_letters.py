@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.builders import after, appended_bytes
 from libs.pml_common.tests.support.fakes import HangingHandler, RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.patience import PATIENCE_S
@@ -50,7 +51,9 @@ def rejection(text: str = "") -> AnalysisRejected:
 
 def entry(workflow: UUID, text: str = "") -> TraceRecorded:
     line = LogWritten(trace_id=workflow, ts=0, level="info", message=text)
-    return TraceRecorded(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=(line,))
+    return TraceRecorded(
+        event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=(line,), previous=0
+    )
 
 
 class Heard:
@@ -160,13 +163,10 @@ async def test_an_unreadable_signed_message_is_handled_without_its_message(
 
 async def test_the_readable_part_of_a_history_is_salvaged(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
-    first, last = entry(workflow), entry(workflow, "last")
+    first, last = entry(workflow), after(3, entry(workflow, "last"))
     await bus.publish(first)
-    version = catalog.TRACE_RECORDED.version
-    subject = f"pml.evt.executor.trace-recorded.v{version}.{SCOPE}.{workflow}"
-    await harness.inject(Envelope(subject, b"not json", {codec.MSG_ID: "odd"}))
-    gone = {codec.MSG_ID: "gone", codec.PAYLOAD: "0" * 64}
-    await harness.inject(Envelope(subject, b"", gone))
+    await harness.inject(appended_bytes(after(1, first), b"not json"))
+    await harness.inject(appended_bytes(after(2, first), b"", payload="0" * 64))
     await bus.publish(last)
     await bus.publish(entry(uuid4()))
     found = await bus.salvage(catalog.TRACE_RECORDED, SCOPE, str(workflow))

@@ -19,7 +19,9 @@ SCOPE = Scope(org="acme", project="webapp")
 
 
 def entry(workflow: UUID) -> TraceRecorded:
-    return TraceRecorded(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=())
+    return TraceRecorded(
+        event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=(), previous=0
+    )
 
 
 def rejection(workflow: UUID) -> AnalysisRejected:

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from libs.pml_common.tests.support.builders import after, run_finished
+from libs.pml_common.tests.support.builders import after, appended_bytes, run_finished
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.patience import PATIENCE_S
@@ -28,11 +28,13 @@ OTHER_SCOPE = Scope(org="acme", project="shop")
 
 def entry(workflow: UUID, text: str = "", scope: Scope = SCOPE) -> TraceRecorded:
     line = LogWritten(trace_id=workflow, ts=0, level="info", message=text)
-    return TraceRecorded(event_id=uuid4(), scope=scope, workflow_id=workflow, entries=(line,))
+    return TraceRecorded(
+        event_id=uuid4(), scope=scope, workflow_id=workflow, entries=(line,), previous=0
+    )
 
 
-def rejection(workflow: UUID) -> AnalysisRejected:
-    return AnalysisRejected(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, diagnostics=())
+def rejection(workflow: UUID, scope: Scope = SCOPE) -> AnalysisRejected:
+    return AnalysisRejected(event_id=uuid4(), scope=scope, workflow_id=workflow, diagnostics=())
 
 
 async def journal_of(bus: Bus, workflow: UUID) -> list[Message]:
@@ -41,12 +43,13 @@ async def journal_of(bus: Bus, workflow: UUID) -> list[Message]:
 
 
 async def test_a_message_published_twice_is_stored_once(harness: BusHarness) -> None:
-    bus, workflow = await harness.connect("executor"), uuid4()
-    message = entry(workflow)
+    bus, workflow = await harness.connect("analyzer"), uuid4()
+    message = rejection(workflow)
     first = await bus.publish(message)
-    again = await (await harness.connect("executor")).publish(message)
+    again = await (await harness.connect("analyzer")).publish(message)
     assert again == first
-    assert await journal_of(bus, workflow) == [message]
+    stored = await bus.history(SCOPE, str(workflow))
+    assert [record.message for record in stored] == [message]
 
 
 async def test_the_first_append_expects_nothing_and_each_next_one_the_last(
@@ -125,7 +128,7 @@ async def test_messages_of_unknown_types_are_foreign_and_count(harness: BusHarne
     seen = await executor.publish(after(0, entry(workflow)))
     newer = names.subject_of(catalog.RUN_FINISHED, SCOPE, str(workflow)).replace(".v2.", ".v99.")
     await harness.inject(Envelope(newer, b"{}", {codec.MSG_ID: "of the future"}))
-    run = await read_run(executor, SCOPE, workflow)
+    run = await read_run(executor, SCOPE, workflow, "signed")
     assert (run.last, run.fault, len(run.appends)) == (seen + 1, None, 1)
     await executor.publish(after(run.last, entry(workflow)))
 
@@ -174,12 +177,16 @@ async def test_the_history_of_nothing_is_empty(harness: BusHarness) -> None:
 async def test_a_history_over_all_owners_is_ordered_by_time_stored(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
     told: list[Message] = []
+    last = 0
     for n in range(6):
-        message = entry(workflow, str(n)) if n % 2 else rejection(workflow)
-        told.append(message)
-        await bus.publish(message)
+        if n % 2:
+            told.append(after(last, entry(workflow, str(n))))
+            last = await bus.publish(told[-1])
+        else:
+            told.append(rejection(workflow))
+            await bus.publish(told[-1])
         await bus.publish(entry(uuid4()))
-        await bus.publish(entry(workflow, scope=OTHER_SCOPE))
+        await bus.publish(rejection(workflow, OTHER_SCOPE))
     stored = await bus.history(SCOPE, str(workflow))
     assert [record.message for record in stored] == told
     times = [record.stored_at for record in stored]
@@ -189,11 +196,11 @@ async def test_a_history_over_all_owners_is_ordered_by_time_stored(harness: BusH
 
 async def test_a_history_longer_than_a_batch_is_whole(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
-    entries = [entry(workflow, str(n)) for n in range(1100)]
-    await asyncio.gather(*(bus.publish(each) for each in entries))
-    found = await journal_of(bus, workflow)
+    told = [rejection(workflow) for _ in range(1100)]
+    await asyncio.gather(*(bus.publish(each) for each in told))
+    found = await bus.history(SCOPE, str(workflow), of=catalog.ANALYSIS_REJECTED)
     assert len(found) == 1100
-    assert {message.message_id for message in found} == {each.event_id for each in entries}
+    assert {each.message.message_id for each in found} == {each.event_id for each in told}
 
 
 async def test_entities_with_odd_names_keep_apart(harness: BusHarness) -> None:
@@ -224,11 +231,11 @@ async def test_a_message_whose_payload_is_lost_is_dead_lettered_and_unreadable(
     harness: BusHarness,
 ) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
-    await bus.publish(entry(workflow, "x" * 300_000))
+    last = await bus.publish(entry(workflow, "x" * 300_000))
     await harness.forget_payloads()
     reader = RecordingHandler()
     await bus.consume(catalog.Consumer("learner", catalog.TRACE_RECORDED, max_in_flight=1), reader)
-    await bus.publish(entry(workflow))
+    await bus.publish(after(last, entry(workflow)))
     await reader.has_seen(1)
     [letter] = await harness.dead_letters()
     assert "is no longer in PML_PAYLOADS" in letter.reason
@@ -240,12 +247,13 @@ async def test_a_follower_gets_every_event_of_its_entity_only(harness: BusHarnes
     reader, writer = await harness.connect("gateway"), await harness.connect("executor")
     for _ in range(20):
         workflow = uuid4()
-        told: list[Message] = [entry(workflow), rejection(workflow), entry(workflow)]
         async with reader.follow(SCOPE, str(workflow)) as events:
             await writer.publish(entry(uuid4()))
             await writer.publish(entry(workflow, scope=OTHER_SCOPE))
-            for message in told:
-                await writer.publish(message)
+            told: list[Message] = [entry(workflow), rejection(workflow)]
+            first, _ = [await writer.publish(message) for message in told]
+            told.append(after(first, entry(workflow)))
+            await writer.publish(told[-1])
             async with asyncio.timeout(PATIENCE_S):
                 assert [await anext(events) for _ in told] == told
 
@@ -257,18 +265,18 @@ async def test_an_unknown_version_is_skipped_and_an_unreadable_message_is_not(
     version = catalog.TRACE_RECORDED.version
     subject = f"pml.evt.executor.trace-recorded.v{version}.acme.webapp.{workflow}"
     newer = subject.replace(f".v{version}.", f".v{version + 1}.")
-    message = entry(workflow)
     async with bus.follow(SCOPE, str(workflow)) as events:
         await harness.inject(Envelope(newer, b"\x00", {codec.MSG_ID: "newer"}))
+        message = after(1, entry(workflow))
         await bus.publish(message)
         assert [record.message for record in await bus.history(SCOPE, str(workflow))] == [message]
-        await harness.inject(Envelope(subject, b"{", {codec.MSG_ID: "odd"}))
+        await harness.inject(appended_bytes(after(2, message), b"{"))
         with pytest.raises(BusError, match="message 3 cannot be read: not a TraceRecorded"):
             await journal_of(bus, workflow)
-        after = entry(workflow)
-        await bus.publish(after)
+        last = after(3, entry(workflow))
+        await bus.publish(last)
         async with asyncio.timeout(PATIENCE_S):
-            assert [await anext(events) for _ in range(2)] == [message, after]
+            assert [await anext(events) for _ in range(2)] == [message, last]
 
 
 async def test_cancelling_one_wait_of_a_follower_loses_nothing(harness: BusHarness) -> None:
@@ -327,10 +335,11 @@ async def test_a_slow_follower_gets_the_queued_events_then_overrun(
     harness: BusHarness,
 ) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
-    big = [entry(workflow, "x" * 300_000) for _ in range(17)]
+    big, last = list[TraceRecorded](), 0
     async with bus.follow(SCOPE, str(workflow)) as events:
-        for message in big:
-            await bus.publish(message)
+        for _ in range(17):
+            big.append(after(last, entry(workflow, "x" * 300_000)))
+            last = await bus.publish(big[-1])
         async with asyncio.timeout(PATIENCE_S):
             told = [await anext(events) for _ in range(15)]
             with pytest.raises(Overrun):
@@ -341,7 +350,8 @@ async def test_a_slow_follower_gets_the_queued_events_then_overrun(
 async def test_a_follower_that_keeps_up_gets_any_number_of_events(harness: BusHarness) -> None:
     bus, workflow = await harness.connect("executor"), uuid4()
     async with bus.follow(SCOPE, str(workflow)) as events, asyncio.timeout(PATIENCE_S):
+        last = 0
         for _ in range(20):
-            message = entry(workflow, "x" * 300_000)
-            await bus.publish(message)
+            message = after(last, entry(workflow, "x" * 300_000))
+            last = await bus.publish(message)
             assert await anext(events) == message

@@ -8,11 +8,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from libs.pml_common.tests.support.builders import after, run_finished
+from libs.pml_common.tests.support.builders import after, example, run_finished
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_common.tests.support.harness import BusHarness
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus import codec
+from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.errors import Rejected
 from pml_common.bus.identity import (
@@ -43,7 +43,9 @@ def tools_listed() -> ToolsListed:
 
 
 def entry(workflow: UUID) -> TraceRecorded:
-    return TraceRecorded(event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=())
+    return TraceRecorded(
+        event_id=uuid4(), scope=SCOPE, workflow_id=workflow, entries=(), previous=0
+    )
 
 
 def stated(message: ToolsListed, sender: str = "gateway") -> Envelope:
@@ -143,13 +145,16 @@ async def test_a_forged_message_is_no_part_of_a_history(harness: BusHarness) -> 
 async def test_messages_that_decide_nothing_need_no_signature(
     harness: BusHarness,
 ) -> None:
-    bus, workflow = await harness.connect("executor"), uuid4()
-    await bus.publish(entry(workflow))
-    assert len(await bus.history(SCOPE, str(workflow), of=catalog.TRACE_RECORDED)) == 1
+    bus, workflow = await harness.connect("gateway"), uuid4()
+    finished = example(catalog.WORKFLOW_FINISHED).model_copy(update={"workflow_id": workflow})
+    data = codec.encode(finished)
+    subject = names.subject_of(catalog.WORKFLOW_FINISHED, finished.scope, str(workflow))
+    await harness.inject(Envelope(subject, data, {codec.MSG_ID: "unsigned", SIGNATURE: "none"}))
+    stored = await bus.history(finished.scope, str(workflow), of=catalog.WORKFLOW_FINISHED)
+    assert [each.message for each in stored] == [finished]
     unsigned = {each.name for each in catalog.MESSAGES if not each.signed}
     assert unsigned == {
         "workflow-finished",
-        "trace-recorded",
         "learning-updated",
         "edges-observed",
         "uses-observed",

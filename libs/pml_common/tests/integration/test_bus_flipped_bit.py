@@ -48,13 +48,13 @@ async def test_a_flipped_bit_in_a_stored_append_shows_in_the_next_one(
         nats_server.url, service="executor", identity=all_services_identity()
     )
     await appended(bus, workflow, 5)
-    whole = await read_run(bus, SCOPE, workflow)
+    whole = await read_run(bus, SCOPE, workflow, "signed")
     assert (len(whole.appends), whole.fault) == (5, None)
     await nats_server.stop()
     flip_a_bit(tmp_path / "nats" / "store", b"line 2 of it")
     await nats_server.start()
     await eventually(bus.healthy)
-    torn = await read_run(bus, SCOPE, workflow)
+    torn = await read_run(bus, SCOPE, workflow, "signed")
     assert [sequence for sequence, _ in torn.appends] == [1, 2, 4, 5]
     why = "it was stored after append 3, and append 2 precedes it now"
     assert torn.fault == f"append 4: {why}"

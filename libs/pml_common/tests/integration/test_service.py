@@ -70,7 +70,7 @@ async def test_a_service_gets_ready_and_ends_in_order_at_a_signal(
                     answer = await client.get(f"http://127.0.0.1:{port}/healthz")
                 except httpx2.TransportError:
                     return False
-                checks = {"nats": "ok", "clock": "ok", "kettle": "ok"}
+                checks = {"nats": "ok", "consumers": "ok", "clock": "ok", "kettle": "ok"}
                 return answer.json() == {"status": "ok", "pid": process.pid, "checks": checks}
 
             await eventually(ready)

@@ -1,13 +1,16 @@
 """Builders of structures from a short notation, and of appends."""
 
+import hashlib
 from pathlib import Path
 from typing import TypeVar
 from uuid import UUID, uuid4
 
-from pml_common.bus import names
+from pml_common.bus import codec, names
+from pml_common.bus.codec import Envelope
+from pml_common.bus.identity import SIGNATURE, all_services_identity, signed_content
 from pml_common.contracts.base import Message
 from pml_common.contracts.capability import CapabilityIdentity
-from pml_common.contracts.catalog import MessageType
+from pml_common.contracts.catalog import MessageType, type_of
 from pml_common.contracts.executor import JournalAppend, RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import (
@@ -70,6 +73,23 @@ def structure(nodes: str, ways: str = "") -> StaticStructure:
 def after(previous: int, append: A) -> A:
     """Return the append as the one that follows the event with this sequence."""
     return append.model_copy(update={"previous": previous})
+
+
+def appended_bytes(journal: JournalAppend, data: bytes, payload: str | None = None) -> Envelope:
+    """Build an append with any bytes, signed and behind its fence as `journal` would be."""
+    entry = type_of(journal)
+    subject, message_id = names.subject_of(entry, journal.scope, journal.entity), uuid4().hex
+    digest = payload or hashlib.sha256(data).hexdigest()
+    headers = {
+        codec.MSG_ID: message_id,
+        codec.EXPECTED_LAST: str(journal.previous),
+        codec.EXPECTED_ON: names.entity_filter(journal.scope, journal.entity, entry.owner),
+        SIGNATURE: all_services_identity().sign(
+            entry.sender, signed_content(subject, message_id, digest)
+        ),
+        **({codec.PAYLOAD: payload} if payload else {}),
+    }
+    return Envelope(subject, data, headers)
 
 
 def run_finished(scope: Scope, workflow_id: UUID) -> RunFinished:

@@ -80,6 +80,7 @@ def make_command(
                 },
                 policy_revision="p",
                 expires_at=datetime.now(UTC) + timedelta(hours=1),
+                journal="signed",
             )
         ),
         repeatable_tools=(*repeatable_tools, *read_only_tools),
@@ -161,7 +162,7 @@ def agreed(fact: WorkflowParked, before: RunWorkflow, *to: WantedCall) -> RunWor
         for call in to or waiting(fact)
     ]
     grant = before.grant.model_copy(update={"calls": (*before.grant.calls, *calls)})
-    return before.model_copy(update={"command_id": uuid4(), "grant": grant, "begins": False})
+    return _going_on(fact, before, grant)
 
 
 def agreed_to_rest(fact: WorkflowParked, before: RunWorkflow) -> RunWorkflow:
@@ -170,4 +171,9 @@ def agreed_to_rest(fact: WorkflowParked, before: RunWorkflow) -> RunWorkflow:
     wanted = fact.wanted
     rest = GrantedRest(node_id=wanted.node_id, tool=wanted.tool, definition_hash="mails")
     grant = before.grant.model_copy(update={"rest": (*before.grant.rest, rest)})
-    return before.model_copy(update={"command_id": uuid4(), "grant": grant, "begins": False})
+    return _going_on(fact, before, grant)
+
+
+def _going_on(fact: WorkflowParked, before: RunWorkflow, grant: Grant) -> RunWorkflow:
+    update = {"command_id": uuid4(), "grant": grant, "begins": False}
+    return before.model_copy(update={**update, "parked_under": fact.command_id})

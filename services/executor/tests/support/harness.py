@@ -81,5 +81,5 @@ async def parked(command: RunWorkflow, deps: RunDependencies) -> WorkflowParked:
 
 async def journal_of(bus: Bus, command: RunWorkflow | RunFinished) -> list[TraceEvent]:
     """Return the entries of a run's journal."""
-    stored = await read_run(bus, command.scope, command.workflow_id)
+    stored = await read_run(bus, command.scope, command.workflow_id, "signed")
     return list(stored.entries)

@@ -50,7 +50,7 @@ def reading(code: str) -> RunWorkflow:
 
 async def appends(bus: MemoryBus, command: RunWorkflow) -> Sequence[Sequence[str]]:
     """Return the types of the entries of each append."""
-    stored = await read_run(bus, command.scope, command.workflow_id)
+    stored = await read_run(bus, command.scope, command.workflow_id, "signed")
     return [[entry.type for entry in append.entries] for _, append in stored.appends]
 
 

@@ -2,18 +2,19 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 from pydantic import JsonValue
 
+from libs.pml_common.tests.support.builders import appended_bytes
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import DeadLetter, Retry, dispose
 from pml_common.bus.errors import Fenced, MessageLost, Unreadable
 from pml_common.bus.port import EventsOf, StoredMessage
+from pml_common.bus.run_journal import subjects_of
 from pml_common.contracts.catalog import EXECUTOR_ON_RUN_WORKFLOW, RUN_FINISHED, TRACE_RECORDED
 from pml_common.contracts.executor import CancelRun, RunWorkflow, TraceRecorded
 from pml_common.contracts.scope import Scope
@@ -39,10 +40,10 @@ async def three_calls(api: ProgramApi, args: JsonObject) -> JsonValue:
 
 
 POOL = MemoryPool({"two": two_calls, "three": three_calls})
-POISON: dict[str, Envelope] = {
-    "no JSON": Envelope("", b"not json", {}),
-    "no append": Envelope("", b"{}", {}),
-    "a body that is gone": Envelope("", b"", {codec.PAYLOAD: "0" * 64}),
+POISON: dict[str, tuple[bytes, str | None]] = {
+    "no JSON": (b"not json", None),
+    "no append": (b"{}", None),
+    "a body that is gone": (b"", "0" * 64),
 }
 
 
@@ -60,11 +61,23 @@ class LaggingBus(MemoryBus):
 
 
 def poison(bus: MemoryBus, command: RunWorkflow, kind: str) -> None:
-    """Store bytes in the run's journal, as an operator can."""
-    it = POISON[kind]
-    subject = names.subject_of(TRACE_RECORDED, command.scope, str(command.workflow_id))
-    headers = {**it.headers, codec.MSG_ID: uuid4().hex}
-    bus.broker.store(replace(it, subject=subject, headers=headers))
+    """Append bytes to the run's journal, as an executor can."""
+    data, payload = POISON[kind]
+    last = bus.broker.stream("evt", "executor").last_on(
+        subjects_of(command.scope, command.workflow_id)
+    )
+    bus.broker.store(appended_bytes(append_of(command, last), data, payload))
+
+
+def append_of(command: RunWorkflow, previous: int) -> TraceRecorded:
+    """Build an append without entries."""
+    return TraceRecorded(
+        event_id=uuid4(),
+        scope=command.scope,
+        workflow_id=command.workflow_id,
+        entries=(),
+        previous=previous,
+    )
 
 
 def cancel(run: RunWorkflow) -> CancelRun:
@@ -187,15 +200,7 @@ async def test_an_append_that_a_slow_replica_shows_late_is_not_lost(
         await tools.begun.wait()
         stored = bus.broker.stream("evt", "executor").messages
         last = stored[-1].sequence
-        await bus.publish(
-            TraceRecorded(
-                event_id=uuid4(),
-                scope=command.scope,
-                workflow_id=command.workflow_id,
-                entries=(),
-                previous=last,
-            )
-        )
+        await bus.publish(append_of(command, last))
         bus.unseen = 2
         tools.release.set()
         with pytest.raises(Fenced):

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from libs.pml_common.tests.support.builders import appended_bytes
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus import codec, names
 from pml_common.bus.codec import Envelope
@@ -16,6 +17,7 @@ from pml_common.bus.identity import SIGNATURE, all_services_identity, signed_con
 from pml_common.contracts import catalog, ids
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import CONSUMERS, MessageType
+from pml_common.contracts.executor import TraceRecorded
 from pml_gateway.domain.workflow.workflow import Workflow
 from pml_gateway.entrypoints.timers.on_due import on_due
 from services.gateway.tests.support.builders import SCOPE
@@ -134,7 +136,10 @@ async def test_a_run_whose_journal_cannot_be_read_ends_and_says_what_is_unknown(
     quiet: World, data: bytes
 ) -> None:
     started = await begun(quiet)
-    quiet.broker.store(journal_poison(started, data))
+    first = TraceRecorded(
+        event_id=uuid4(), scope=SCOPE, workflow_id=started.workflow_id, entries=(), previous=0
+    )
+    quiet.broker.store(appended_bytes(first, data))
     quiet.peers.reads_journals = True
     quiet.peers.release.set()
     ended = await eventually(lambda: _end(quiet, started))

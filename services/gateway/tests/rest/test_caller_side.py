@@ -59,14 +59,16 @@ async def test_the_calls_that_a_run_reaches_are_reported(world: Worlds) -> None:
         assert told == [(0, 1, "0 of 1 calls reached: analysed")]
         trace = ids.root_trace_id(workflow_id)
         start = ToolStart(trace_id=trace, ts=1, node_id="n1", tool="fs:read", args={}, args_hash="")
+        last = 0
         for number in range(2):
             append = TraceRecorded(
                 scope=SCOPE,
                 event_id=ids.effect_id(workflow_id, f"append {number}"),
                 workflow_id=workflow_id,
                 entries=(start,),
+                previous=last,
             )
-            await w.peers.bus.publish(append)
+            last = await w.peers.bus.publish(append)
         await eventually(lambda: len(told) > 1)
         assert told[1:] == [(1, 1, "1 of 1 calls reached: fs:read (n1)")]
         await _withdraw(task)

@@ -165,13 +165,13 @@ async def test_a_reader_that_is_too_slow_is_told_so_and_reconnects(world: Worlds
     async with world() as w, streaming(w) as http:
         workflow_id = (await w.execute("hang", timeout=0.1))["workflow_id"]  # waits: until it runs
         path, text = f"/api/workflows/{workflow_id}/events", ""
-        lines = [line(workflow_id, "x" * 300_000) for _ in range(60)]
+        lines, last = range(60), 0
         async with http.stream("GET", path) as stream:
             chunks = stream.aiter_text()
             while text.count("event: ") < 2:
                 text += await anext(chunks)
-            for message in lines:
-                await w.parts.bus.publish(message)
+            for _ in lines:
+                last = await w.peers.bus.publish(line(workflow_id, "x" * 300_000, last))
             async for chunk in chunks:
                 text += chunk
         *before, last = events_of(text)
@@ -185,9 +185,13 @@ async def test_a_reader_that_is_too_slow_is_told_so_and_reconnects(world: Worlds
         assert len(ids) == len(set(ids)) == len(ALL_EVENTS) + len(lines)
 
 
-def line(workflow_id: object, text: str) -> TraceRecorded:
+def line(workflow_id: object, text: str, previous: int) -> TraceRecorded:
     """Build the event of a logged line."""
     logged = LogWritten(trace_id=uuid4(), ts=1.0, level="info", message=text)
     return TraceRecorded(
-        event_id=uuid4(), scope=SCOPE, workflow_id=UUID(str(workflow_id)), entries=(logged,)
+        event_id=uuid4(),
+        scope=SCOPE,
+        workflow_id=UUID(str(workflow_id)),
+        entries=(logged,),
+        previous=previous,
     )

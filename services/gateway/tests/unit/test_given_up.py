@@ -86,8 +86,9 @@ def test_a_run_whose_journal_cannot_be_read_says_so_and_what_is_unknown() -> Non
     now, seen = running(), replace(SEEN, fault="append 7: not\n a TraceRecorded")
     assert message_of(now, given("executor-on-run-workflow", now.run_command_id, seen)) == (
         "internal",
-        "the run's journal cannot be read as a whole (append 7: not a TraceRecorded). As far as "
-        f"it can be read: {CALLS} What else was called is unknown.",
+        "the run's journal cannot be read as a whole (append 7: not a TraceRecorded): it was "
+        f"damaged or tampered with. As far as it can be read: {CALLS} What else was called is "
+        "unknown.",
     )
 
 

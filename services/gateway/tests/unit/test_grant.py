@@ -10,7 +10,7 @@ from pml_common.binding.canonical import sha256_of_text
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.decision import ArgumentRule, Policy, PolicyRule
 from pml_common.contracts.executor import WantedCall
-from pml_common.contracts.grant import Grant
+from pml_common.contracts.grant import Grant, JournalKind
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import TaskNode
 from pml_common.contracts.tool import args_hash
@@ -158,6 +158,23 @@ def test_a_layer_adds_nothing() -> None:
     layer = wanted("n2", 0, "/a", layer=2)
     grant = extend(granted(running(OURS)), (layer,), "calls", "ann", later(90), KEY)
     assert (grant.calls, grant.rest) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("unsigned", "unsigned_until_park"),
+        ("unsigned_until_park", "unsigned_until_park"),
+        ("signed", "signed"),
+    ],
+)
+def test_an_approval_ends_what_unsigned_appends_count(before: JournalKind, now: str) -> None:
+    grant = granted(running(OURS))
+    assert grant.journal == "signed"
+    older = grant.model_copy(update={"journal": before})
+    assert is_ours(older)
+    assert older.digest() == grant.digest()
+    assert extend(older, CALLS, "call", "ann", later(90), KEY).journal == now
 
 
 TOKENS = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,9}", fullmatch=True)

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from pydantic import ValidationError
 
 from pml_common.bus import names
-from pml_common.bus.errors import NotBelieved, Rejected
+from pml_common.bus.errors import NotBelieved, Rejected, Unsigned
 from pml_common.bus.identity import SIGNATURE, Identity, signed_content
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message
@@ -109,6 +109,8 @@ def require_authentic(entry: MessageType[Message], envelope: Envelope, identity:
         return
     if entry.is_fenced and not _is_behind_fence(envelope):
         raise NotBelieved("it was published without the fence of its journal")
+    if SIGNATURE not in headers:
+        raise Unsigned(f"it has no signature; the {entry.sender} signs what it publishes")
     content = signed_content(envelope.subject, headers.get(MSG_ID, ""), digest_of(envelope))
     fault = identity.fault(entry.sender, content, headers.get(SIGNATURE))
     if fault is not None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,7 @@ from pml_common.bus.errors import (
     Rejected,
     Retryable,
     Unreadable,
+    Unsigned,
 )
 from pml_common.bus.identity import Identity
 from pml_common.bus.port import Handler, StoredMessage
@@ -153,11 +155,25 @@ class Receiver:
         try:
             message = await self._known(envelope)
         except Rejected as error:
-            is_foreign = isinstance(error, NotBelieved)
             raise Unreadable(
-                envelope.subject, sequence, str(error), is_foreign=is_foreign
+                envelope.subject,
+                sequence,
+                str(error),
+                is_foreign=isinstance(error, NotBelieved),
+                unsigned=await self._unsigned(envelope) if isinstance(error, Unsigned) else None,
             ) from error
         return None if message is None else StoredMessage(sequence, stored_at, message)
+
+    async def _unsigned(self, envelope: Envelope) -> Message | None:
+        """Return what an append says that nobody signed, if it can be read."""
+        entry = codec.type_of_subject(envelope.subject)
+        if entry is None or not entry.is_fenced:
+            return None
+        with suppress(Rejected):
+            message = await self.open(entry.model, envelope)
+            codec.require_own_fence(entry, message, envelope)
+            return message
+        return None
 
     async def _known(self, envelope: Envelope) -> Message | None:
         entry = codec.type_of_subject(envelope.subject)

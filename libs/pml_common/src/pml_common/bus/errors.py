@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from pml_common.contracts.base import Message
 from pml_common.errors import Rejected, Retryable
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "StaleServer",
     "TooFewServers",
     "Unreadable",
+    "Unsigned",
 ]
 
 QueryErrorCode = Literal["not_found", "invalid", "conflict", "unavailable", "internal"]
@@ -66,15 +68,29 @@ class NotBelieved(Rejected):
         super().__init__(f"not believed: {why}")
 
 
+class Unsigned(NotBelieved):
+    """The message has no signature."""
+
+
 class Unreadable(BusError):
     """A stored message cannot be read, or is missing: the history is incomplete. A message that
-    `is_foreign` is no part of it: its sender did not publish it, or its type is unknown here."""
+    `is_foreign` is no part of it: its sender did not publish it, or its type is unknown here. Of an
+    append that nobody signed, `unsigned` is what it says."""
 
-    def __init__(self, subject: str, sequence: int, why: str, *, is_foreign: bool = False) -> None:
+    def __init__(
+        self,
+        subject: str,
+        sequence: int,
+        why: str,
+        *,
+        is_foreign: bool = False,
+        unsigned: Message | None = None,
+    ) -> None:
         super().__init__(f"{subject} message {sequence} cannot be read: {why}")
         self.sequence = sequence
         self.why = why
         self.is_foreign = is_foreign
+        self.unsigned = unsigned
 
 
 def of_unknown_type(subject: str, sequence: int) -> Unreadable:

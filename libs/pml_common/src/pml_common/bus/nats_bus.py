@@ -50,6 +50,7 @@ from pml_common.bus.query import NatsQueryClient, QueryServer
 from pml_common.bus.query_exchange import QueryExchange
 from pml_common.bus.server_clock import ServerClock, read_clock
 from pml_common.bus.sockets.queries import SocketQueries
+from pml_common.bus.stalls import StallWatch
 from pml_common.bus.stream_check import StreamCheck
 from pml_common.bus.streams import StreamSettings
 from pml_common.contracts.base import Contract, Message, Query
@@ -92,6 +93,7 @@ class NatsBus(Bus):
         self._consumers = NatsConsumers(
             client, self._js, self._receiver, self._publisher, self.ensure
         )
+        self._stalls = StallWatch(client, self._publisher, identity)
         self._journal = NatsJournal(client, self._receiver)
         self._sockets = SocketQueries(
             sockets or {},
@@ -214,10 +216,12 @@ class NatsBus(Bus):
     @override
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         await self._consumers.consume(consumer, handler)
+        self._stalls.add(consumer)
 
     @override
     async def consume_batches(self, consumer: Consumer[M], handler: BatchHandler[M]) -> None:
         await self._consumers.consume_batches(consumer, handler)
+        self._stalls.add(consumer)
 
     @override
     async def consume_dead_letters(
@@ -323,6 +327,10 @@ class NatsBus(Bus):
         every = write_check.subjects_of(self._service)
         found = await write_check.refusal(self._client, every, must_exist=True)
         return found if self._client.is_connected else None
+
+    @override
+    async def stalled(self) -> str | None:
+        return await self._stalls.stalled()
 
     @override
     async def shortfall(self) -> str | None:

@@ -231,6 +231,11 @@ class Bus(Publisher, QueryClient, Journal, KeyValueCache, Protocol):
         of our streams, within some seconds."""
         ...
 
+    async def stalled(self) -> str | None:
+        """Return which of our consumers have waited for the same message too long, or None; within
+        some seconds. Skips what the server has lost. Raises BusUnavailable."""
+        ...
+
     async def shortfall(self) -> str | None:
         """Return in which respect our streams are stored less safely than configured; None if they
         are not, or it is unknown."""

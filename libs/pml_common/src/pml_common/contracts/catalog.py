@@ -96,6 +96,10 @@ class QueryType(Generic[Q_co, R_co]):
     scoped: bool = False
 
 
+LONGEST_RUN_S = 3900.0
+"""A run may take an hour; its command is acknowledged at its end."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeliveryOptions:
     """Delivery settings of a durable consumer.
@@ -104,7 +108,8 @@ class DeliveryOptions:
     extends the wait while it works; `retry_delays_s` spaces the retries, its last value repeats.
     The message is dead-lettered after `max_deliver` deliveries (an hour of outage), or at delivery
     `max_failures` if that one fails with an unexpected error. `max_in_flight` bounds the messages
-    that one replica handles concurrently.
+    that one replica handles concurrently. A consumer whose oldest message is the same for
+    `stalls_after_s` is reported as unhealthy.
     """
 
     ack_wait_s: float = 10.0
@@ -112,6 +117,7 @@ class DeliveryOptions:
     max_failures: int = 8
     retry_delays_s: tuple[float, ...] = (0.2, 1.0, 5.0, 15.0)
     max_in_flight: int = 16
+    stalls_after_s: float = 300.0
 
 
 @dataclass(frozen=True)
@@ -265,7 +271,6 @@ TRACE_RECORDED = MessageType(
     executor.TraceRecorded,
     "One append to a run's journal.",
     version=2,
-    signed=False,
 )
 WORKFLOW_PARKED = MessageType(
     "executor",
@@ -712,6 +717,7 @@ EXECUTOR_ON_RUN_WORKFLOW = Consumer(
     ack_wait_s=5.0,
     max_deliver=20,
     max_in_flight=8,
+    stalls_after_s=LONGEST_RUN_S,
 )
 EXECUTOR_ON_WORKFLOW_ACCEPTED = Consumer(
     "executor",
@@ -720,6 +726,7 @@ EXECUTOR_ON_WORKFLOW_ACCEPTED = Consumer(
     ack_wait_s=5.0,
     max_deliver=20,
     max_in_flight=8,
+    stalls_after_s=LONGEST_RUN_S,
 )
 EXECUTOR_ON_CANCEL_RUN = Consumer("executor", CANCEL_RUN, "Closes the run's journal as cancelled.")
 LEARNER_ON_RUN_FINISHED = Consumer(

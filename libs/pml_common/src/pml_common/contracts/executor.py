@@ -32,7 +32,8 @@ class RunWorkflow(Command):
     excludes the time in which it is parked. `certain` is the schema of the arguments that the
     program needs, {} if none: where they do not fit, a failure is its caller's fault. `called_as`
     and `discovery_id` are as in `ExecutionRequested`. `begins`: no earlier command of this run
-    exists, so at the first delivery of this one there is no journal.
+    exists, so at the first delivery of this one there is no journal. `parked_under`: the command
+    under which the run was parked, so that its journal has that park.
     """
 
     workflow_id: UUID
@@ -51,6 +52,7 @@ class RunWorkflow(Command):
     repeatable_tools: tuple[str, ...] = ()
     read_only_tools: tuple[str, ...] = ()
     begins: bool = False
+    parked_under: UUID | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
     timeout_s: float = Field(gt=0)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import Literal
 from uuid import UUID
 
 from pydantic import AwareDatetime, Field
@@ -44,6 +45,11 @@ class GrantedRest(Contract):
     definition_hash: str
 
 
+JournalKind = Literal["signed", "unsigned_until_park", "unsigned"]
+"""Appends that count beside signed ones: none; those of a release that did not sign them, before
+the run was parked under it; or before the first signed one (ADR 0049)."""
+
+
 class Grant(Contract):
     """The calls that one run may make, and their arguments.
 
@@ -55,7 +61,8 @@ class Grant(Contract):
     that of the caller's arguments. `standing` are the policy's rules on bound tools, in their
     order: a call that the first matching rule allows needs no node. `computed_parks`: calls with
     computed arguments need an approval of their own. `policy_revision` identifies the policy of the
-    decision. In a dry run only read-only tools are called. `kid` names the key of the signature.
+    decision. In a dry run only read-only tools are called. `journal` says which appends of the run
+    count. `kid` names the key of the signature.
     """
 
     scope: Scope
@@ -76,13 +83,15 @@ class Grant(Contract):
     approved_by: str | None = None
     dry_run: bool = False
     expires_at: AwareDatetime
+    journal: JournalKind = "unsigned"
     kid: str = ""
     signature: str = ""
 
     def signed_bytes(self) -> bytes:
-        """Return everything but the signature in canonical form; it begins with its purpose, so
-        that no signature of other content is valid for it."""
-        content = self.model_dump(mode="json", exclude={"signature"})
+        """Return everything but the signature, and the kind of the journal, in canonical form; it
+        begins with its purpose, so that no signature of other content is valid for it. What the
+        grant says of the journal is signed with the command that brings it."""
+        content = self.model_dump(mode="json", exclude={"signature", "journal"})
         return (
             b"pml-grant-v1\n" + json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
         )

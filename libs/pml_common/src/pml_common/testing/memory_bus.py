@@ -301,6 +301,10 @@ class MemoryBus(Bus):
         return self.broker.refusal if await self.healthy() else None
 
     @override
+    async def stalled(self) -> str | None:
+        return None
+
+    @override
     async def shortfall(self) -> str | None:
         return None
 

@@ -75,10 +75,13 @@ class BusJournal(JournalStore):
 
     @override
     async def open(self, first: TraceEvent) -> RunJournal:
+        if self._command.parked_under is not None:
+            await self._take_over(first)
+            return self._journal
         try:
             await self._store(self._event((first,)))
         except Fenced:
-            await self._take_over()
+            await self._take_over(first)
         else:
             self._journal.add((first,))
         return self._journal
@@ -171,18 +174,20 @@ class BusJournal(JournalStore):
         if not self._queue.is_empty and not self._closed:
             self._flush_in_time()
 
-    async def _take_over(self) -> None:
-        """Read the journal and fence its earlier writer by an empty append. A run that has ended,
-        or was parked under this same command, is not fenced: a later writer is another command's.
-        """
-        stored = await self.read()
-        marks = [mark for _, append in stored.appends if (mark := mark_of(append)) is not None]
+    async def _take_over(self, first: TraceEvent) -> None:
+        """Read the journal and fence its earlier writer by an append: an empty one, or `first`
+        where nothing there is the executor's. A run that has ended, or was parked under this same
+        command, is not fenced: a later writer is another command's."""
+        stored = await self._read_up_to_here()
+        workflow = self._command.workflow_id
+        for each in stored.foreign:
+            log.warning("workflow %s: no part of its journal: %s", workflow, each)
+        marks, new = _marks(stored), () if stored.entries else (first,)
         self._last = stored.last
-        self._journal = RunJournal(stored.entries, marks)
+        self._journal = RunJournal(stored.entries or new, marks)
         over = self._journal.closed or parked_under(self._command, marks)
         if not over:
-            await self._store(self._event(()))
-            workflow = self._command.workflow_id
+            await self._store(self._event(new))
             log.info("workflow %s: taken over with %d entries", workflow, len(stored.entries))
 
     async def _store(self, event: JournalAppend) -> None:
@@ -212,24 +217,32 @@ class BusJournal(JournalStore):
             raise
 
     async def _read_up_to_here(self) -> StoredRun:
-        """Return the journal, at least to our own last append. Raises MessageLost without that."""
+        """Return the journal, at least to our own last append and to the park that the command
+        names. Raises MessageLost without these."""
         stored = await self.read()
         for delay in LAG_DELAYS_S:
-            if stored.last >= self._last:
-                return stored
+            if self._cut(stored) is None:
+                break
             await asyncio.sleep(delay)
             stored = await self.read()
-        if stored.last >= self._last:
-            return stored
-        raise MessageLost(
-            subjects_of(self._command.scope, self._command.workflow_id),
-            self._last,
-            f"it was stored, and {stored.last} is the last one there now",
-        )
+        if (cut := self._cut(stored)) is not None:
+            subjects = subjects_of(self._command.scope, self._command.workflow_id)
+            raise MessageLost(subjects, self._last or stored.last, cut)
+        return stored
+
+    def _cut(self, stored: StoredRun) -> str | None:
+        """Return which part is missing at the journal's end; None if it is whole."""
+        if stored.last < self._last:
+            return f"it was stored, and {stored.last} is the last one there now"
+        under = self._command.parked_under
+        if under is None or any(mark.command_id == under for mark in _marks(stored)):
+            return None
+        return f"the run was parked by command {under}, and its journal was cut off before that"
 
     async def read(self) -> StoredRun:
         """Return the journal as it is stored. Raises Unreadable."""
-        stored = await read_run(self._bus, self._command.scope, self._command.workflow_id)
+        run = self._command
+        stored = await read_run(self._bus, run.scope, run.workflow_id, run.grant.journal)
         stored.require_whole()
         return stored
 
@@ -254,6 +267,10 @@ class BusJournal(JournalStore):
             mark=mark,
             previous=self._last,
         )
+
+
+def _marks(stored: StoredRun) -> list[ParkMark]:
+    return [mark for _, append in stored.appends if (mark := mark_of(append)) is not None]
 
 
 def _retrieve_error(append: asyncio.Task[None]) -> None:

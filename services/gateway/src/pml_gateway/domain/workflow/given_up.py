@@ -77,8 +77,9 @@ def _message(workflow: Workflow, given: GivenUp) -> str:
         return f"the run could not be finished; {gave_up}"
     if journal.fault is not None:
         return (
-            f"the run's journal cannot be read as a whole ({_short(journal.fault)}). As far as it "
-            f"can be read: {journal.calls} What else was called is unknown."
+            f"the run's journal cannot be read as a whole ({_short(journal.fault)}): it was "
+            f"damaged or tampered with. As far as it can be read: {journal.calls} What else was "
+            "called is unknown."
         )
     if journal.succeeded is not None:
         how = "succeeded" if journal.succeeded else "failed"

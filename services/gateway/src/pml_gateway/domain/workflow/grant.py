@@ -58,6 +58,7 @@ def issue(
         approved_by=approved_by,
         dry_run=analysis.dry_run,
         expires_at=expires_at,
+        journal="signed",
     )
     return signed(grant, key)
 
@@ -71,7 +72,8 @@ def extend(
     key: SigningKey,
 ) -> Grant:
     """Return the signed grant under which a parked run continues: with the calls that a person
-    approved. The calls of a layer are in the grant from the beginning."""
+    approved. The calls of a layer are in the grant from the beginning. Unsigned appends of an
+    earlier release count no longer than until that park."""
     asked = [call for call in wanted if call.layer is None]
     calls = asked[:1] if covers == "call" else asked if covers == "calls" else []
     rest = {(call.node_id, call.tool): call for call in asked} if covers == "node" else {}
@@ -80,6 +82,7 @@ def extend(
         "rest": (*grant.rest, *map(_granted_rest, rest.values())),
         "approved_by": approved_by,
         "expires_at": expires_at,
+        "journal": "unsigned_until_park" if grant.journal == "unsigned" else grant.journal,
     }
     return signed(grant.model_copy(update=update), key)
 

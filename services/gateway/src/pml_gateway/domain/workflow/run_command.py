@@ -58,6 +58,7 @@ def run_command(
         repeatable_tools=tuple(tool for tool in now.repeatable_tools if tool in grant.tools),
         read_only_tools=tuple(tool for tool in now.read_only_tools if tool in grant.tools),
         begins=workflow.parked is None and isinstance(now, Analyzed | Decided),
+        parked_under=workflow.parked.command_id if workflow.parked else None,
         checkpoints=checkpoints(workflow.requested.layers, analysis),
         timeout_s=workflow.timeout_s,
     )

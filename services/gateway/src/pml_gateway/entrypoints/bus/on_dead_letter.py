@@ -33,7 +33,8 @@ async def on_dead_letter(
         return ()
     seen: JournalSeen | None = None
     if before.state == "running":
-        seen = _seen(await read_run(journal, dead.scope, workflow_id))
+        kind = before.grant.journal if before.grant else "signed"
+        seen = _seen(await read_run(journal, dead.scope, workflow_id, kind))
     given_up = GivenUp(dead.consumer, dead.message_id, dead.reason, now(), seen)
 
     def step(workflow: Workflow) -> Step:

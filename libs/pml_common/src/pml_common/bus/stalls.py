@@ -1,0 +1,130 @@
+"""Consumers whose oldest message does not get younger, and messages that the server has lost.
+
+The server keeps a message pending for ever, and says nothing, if its bytes are damaged after it was
+delivered and before it was acknowledged (docs/durability.md).
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nats.aio.client import Client
+from nats.js import JetStreamContext, api
+from nats.js.errors import NotFoundError
+
+from pml_common.bus import names, streams
+from pml_common.bus.codec import MSG_ID, Envelope
+from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
+from pml_common.bus.dead_letters import build_dead_letter
+from pml_common.bus.identity import Identity
+from pml_common.bus.publish import NatsPublisher
+from pml_common.contracts.base import Message
+from pml_common.contracts.catalog import Consumer
+
+log = logging.getLogger(__name__)
+
+_MOST_TRIED = 64
+"""Sequences tried in one look."""
+_TAKES_EFFECT_S = 0.1
+
+
+@dataclass
+class Progress:
+    """The oldest message of a consumer, the first after `floor`, up to which everything is
+    acknowledged; it has been the same since `since`."""
+
+    floor: int = -1
+    since: float = 0.0
+    tried: int = 0
+    """The last sequence that was tried without effect."""
+
+    def stalled_s(self, floor: int, now: float, *, is_empty: bool) -> float:
+        """Return for how long the oldest message has waited, as far as was seen; 0 where none
+        does."""
+        if is_empty:
+            self.floor = -1
+        elif floor != self.floor:
+            self.floor, self.since, self.tried = floor, now, floor
+        return 0.0 if is_empty else now - self.since
+
+
+class StallWatch:
+    """Watches the consumers of one replica."""
+
+    def __init__(self, client: Client, publisher: NatsPublisher, identity: Identity) -> None:
+        self._client = client
+        self._js = JetStreamContext(client, timeout=REPLY_TIMEOUT_S)
+        self._publisher = publisher
+        self._identity = identity
+        self._watched: list[tuple[Consumer[Message], Progress]] = []
+
+    def add(self, consumer: Consumer[Message]) -> None:
+        """Watch a consumer, too."""
+        self._watched.append((consumer, Progress()))
+
+    async def stalled(self) -> str | None:
+        """Return which consumers wait for the same message for `stalls_after_s`, and for which;
+        None if none does. What the server has lost is dead-lettered and skipped. Raises
+        BusUnavailable."""
+        found = await asyncio.gather(*(self._look(*each) for each in self._watched))
+        return "; ".join(each for each in found if each is not None) or None
+
+    async def _look(self, consumer: Consumer[Message], progress: Progress) -> str | None:
+        stream = streams.stream_of(consumer)
+        with server_errors(self._client, f"look at {consumer.durable}"):
+            info = await self._js.consumer_info(stream, consumer.durable)
+            floor, now = _floor(info), asyncio.get_running_loop().time()
+            is_empty = not (info.num_ack_pending or info.num_pending)
+            waited_s = progress.stalled_s(floor, now, is_empty=is_empty)
+            if is_empty or waited_s < consumer.stalls_after_s:
+                return None
+            oldest = await self._next(stream, floor, names.filter_of(consumer.message))
+            if info.num_ack_pending:
+                before = oldest or (info.delivered.stream_seq if info.delivered else 0) + 1
+                lost = await self._skip(consumer, progress, range(progress.tried + 1, before))
+                if lost is not None:
+                    return f"{consumer.durable}: {stream}/{lost} was lost, and is skipped"
+        which = f"{stream}/{oldest}" if oldest else f"what follows {stream}/{floor}"
+        return f"{consumer.durable} has waited {waited_s:.0f} s for {which}"
+
+    async def _next(self, stream: str, after: int, subjects: str) -> int | None:
+        """Return the next sequence on these subjects that can be read."""
+        body = json.dumps({"seq": after + 1, "next_by_subj": subjects}).encode()
+        subject = f"$JS.API.STREAM.MSG.GET.{stream}"
+        answer = json.loads((await self._client.request(subject, body, REPLY_TIMEOUT_S)).data)
+        return answer["message"]["seq"] if "message" in answer else None
+
+    async def _skip(
+        self, consumer: Consumer[Message], progress: Progress, candidates: Sequence[int]
+    ) -> int | None:
+        """Acknowledge the first message that blocks the consumer and cannot be read; return its
+        sequence. What can be read is left alone, and acknowledging what is not pending has no
+        effect."""
+        stream = streams.stream_of(consumer)
+        for sequence in candidates[:_MOST_TRIED]:
+            try:
+                await self._js.get_msg(stream, sequence)
+            except NotFoundError:
+                await self._client.publish(
+                    f"$JS.ACK.{stream}.{consumer.durable}.1.{sequence}.{sequence}.0.0", b"+ACK"
+                )
+                await asyncio.sleep(_TAKES_EFFECT_S)
+                info = await self._js.consumer_info(stream, consumer.durable)
+                if _floor(info) != progress.floor or not info.num_ack_pending:
+                    await self._bury(consumer, f"{stream}/{sequence}")
+                    return sequence
+            progress.tried = sequence
+        return None
+
+    async def _bury(self, consumer: Consumer[Message], lost: str) -> None:
+        reason = f"the server has lost {lost}: its stored bytes are damaged, or were deleted"
+        log.error("%s: %s", consumer.durable, reason)
+        letter = build_dead_letter(consumer, self._identity, Envelope(lost, b"", {}), reason, 0)
+        headers = {**letter.headers, MSG_ID: f"{consumer.durable}/{lost}"}
+        await self._publisher.store(letter.subject, letter.data, headers)
+
+
+def _floor(info: api.ConsumerInfo) -> int:
+    return info.ack_floor.stream_seq if info.ack_floor else 0

@@ -27,8 +27,7 @@ def permissions_of(service: Service) -> Permissions:
     publish = (
         *(names.filter_of(entry) for entry in catalog.MESSAGES if entry.sender == service),
         *(names.query_subject(each) for each in catalog.QUERIES if service in each.clients),
-        *_streams(service),
-        *_creating(service),
+        *_checking(service),
         *(subject for consumer in _consumers(service) for subject in _consuming(consumer)),
         *_reading(service),
         *_dead_letters(service),
@@ -42,21 +41,13 @@ def _consumers(service: Service) -> Iterator[Consumer[Message]]:
     return (consumer for consumer in catalog.CONSUMERS if consumer.service == service)
 
 
-def _creating(service: Service) -> Iterator[str]:
-    for consumer in catalog.CONSUMERS:
-        if streams.creates(service, consumer):
-            stream, subjects = streams.stream_of(consumer), names.filter_of(consumer.message)
-            yield f"$JS.API.CONSUMER.CREATE.{stream}.{consumer.durable}.{subjects}"
-
-
-def _streams(service: Service) -> Iterator[str]:
-    """Any service may create a missing stream; the server refuses to recreate it differently."""
+def _checking(service: Service) -> Iterator[str]:
+    """Reading how streams and consumers are configured; nobody but the operator changes it."""
     yield "$JS.API.INFO"
-    for name in streams.stream_names():
-        yield f"$JS.API.STREAM.CREATE.{name}"
-        if streams.may_change(service, name):
-            yield f"$JS.API.STREAM.INFO.{name}"
-            yield f"$JS.API.STREAM.UPDATE.{name}"
+    for name in streams.used_by(service):
+        yield f"$JS.API.STREAM.INFO.{name}"
+    for consumer in streams.consumers_used_by(service):
+        yield f"$JS.API.CONSUMER.INFO.{streams.stream_of(consumer)}.{consumer.durable}"
 
 
 def _consuming(consumer: Consumer[Message]) -> Iterator[str]:
@@ -83,7 +74,6 @@ def _dead_letters(service: Service) -> Iterator[str]:
     if reader.service != service:
         return
     durable = f"{streams.stream_of(reader)}.{reader.durable}"
-    yield f"$JS.API.CONSUMER.CREATE.{durable}"
     yield f"$JS.API.CONSUMER.MSG.NEXT.{durable}"
     yield f"$JS.ACK.{durable}.>"
     queues = (each for each in catalog.MESSAGES if each.is_stored and each.kind != "evt")

@@ -44,6 +44,7 @@ PROMISES = (
     "tests/e2e/test_crashes.py",
     "tests/e2e/test_parking.py",
     "tests/faults",
+    "tests/walls",
     "libs/pml_common/tests/integration/test_bus_restarts.py",
     "services/executor/tests/hostile",
     "services/executor/tests/integration/test_deno_replay.py",

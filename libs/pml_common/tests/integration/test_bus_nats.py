@@ -100,7 +100,7 @@ async def test_a_large_body_stored_twice_takes_its_space_once(bus: NatsBus, clie
     message = tools_listed().model_copy(update={"tools": (big,)})
     for _ in range(2):
         await bus.publish(message)
-        sizes.append((await js.stream_info("OBJ_PML_PAYLOADS")).state.bytes)
+        sizes.append((await js.stream_info("PML_BODIES")).state.bytes)
     assert sizes[0] > 300_000
     assert sizes[0] == sizes[1]
 

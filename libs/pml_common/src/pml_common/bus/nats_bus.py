@@ -74,8 +74,8 @@ class NatsBus(Bus):
         self._service = service
         self._js = JetStreamContext(client, timeout=connection.REPLY_TIMEOUT_S)
         self._check = StreamCheck(client, service, stream_settings)
-        self._payloads = NatsPayloads(client, self._js)
-        self._cache = NatsKeyValueCache(client, self._js)
+        self._payloads = NatsPayloads(client, self._js, service)
+        self._cache = NatsKeyValueCache(client, self._js, identity)
         self._publisher = NatsPublisher(client, self._js, self._payloads, identity)
         self._receiver = Receiver(self._payloads, identity, self.publish)
         self._consumers = NatsConsumers(client, self._receiver, self._publisher)

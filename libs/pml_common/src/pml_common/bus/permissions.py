@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pml_common.bus import names, streams, write_check
+from pml_common.bus.payloads import FORMER_STREAM
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer, Service
@@ -32,7 +33,7 @@ def permissions_of(service: Service) -> Permissions:
         *_reading(service),
         *_dead_letters(service),
         *_buckets(service),
-        *(each for each in write_check.subjects_of(service) if not each.startswith("$")),
+        *write_check.messages_of(service),
     )
     return Permissions(publish, tuple(_subscriptions(service)))
 
@@ -82,10 +83,11 @@ def _dead_letters(service: Service) -> Iterator[str]:
 
 
 def _buckets(service: Service) -> Iterator[str]:
-    """Bodies are stored under their own digest, so all services may share the store."""
-    yield f"$O.{names.PAYLOAD_BUCKET}.>"
-    yield f"$JS.API.DIRECT.GET.{names.PAYLOAD_STREAM}"
-    yield f"$JS.API.STREAM.MSG.GET.{names.PAYLOAD_STREAM}"
+    """Each service stores bodies of its own, and reads all; the cache has one owner."""
+    yield f"{names.bodies_of(service)}.>"
+    for stream in (names.PAYLOAD_STREAM, FORMER_STREAM):
+        yield f"$JS.API.DIRECT.GET.{stream}"
+        yield f"$JS.API.STREAM.MSG.GET.{stream}"
     if service == streams.SHARED_STREAMS_OWNER:
         yield f"$KV.{names.CACHE_BUCKET}.>"
         yield f"$JS.API.DIRECT.GET.{names.CACHE_STREAM}.>"

@@ -74,9 +74,13 @@ class Provisioner:
         end = asyncio.get_running_loop().time() + copied_within_s
         wanted = streams.stream_configs(self._plan.wanted)
         done = await asyncio.gather(*(self._stream(config, end) for config in wanted))
-        there = {each.name for each in done if each.state != "failed"}
-        consumers = [each for each in streams.ALL_CONSUMERS if streams.stream_of(each) in there]
-        return [*done, *await asyncio.gather(*(self._consumer(each, end) for each in consumers))]
+        states = {each.name: each.state for each in done}
+        consumers = (
+            self._consumer(each, end, is_new=states[streams.stream_of(each)] == "created")
+            for each in streams.ALL_CONSUMERS
+            if states[streams.stream_of(each)] != "failed"
+        )
+        return [*done, *await asyncio.gather(*consumers)]
 
     async def _stream(self, wanted: Config, end: float) -> Provisioned:
         name, settings = wanted["name"], self._plan.wanted
@@ -100,11 +104,12 @@ class Provisioner:
         new = updated(config, changes)
         return await self._carry_out(planned, f"STREAM.UPDATE.{name}", new, group, end)
 
-    async def _consumer(self, consumer: AnyConsumer, end: float) -> Provisioned:
+    async def _consumer(self, consumer: AnyConsumer, end: float, *, is_new: bool) -> Provisioned:
         stream, durable = streams.stream_of(consumer), consumer.durable
         name, wanted = f"{stream} > {durable}", streams.consumer_config(consumer)
         new = wanted
-        found = await find(self._client, f"CONSUMER.INFO.{stream}.{durable}")
+        where = f"CONSUMER.INFO.{stream}.{durable}"
+        found = None if is_new else await find(self._client, where)
         if found is None:
             planned = Provisioned(name, "created")
         else:

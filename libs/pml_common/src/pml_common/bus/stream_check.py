@@ -49,7 +49,7 @@ def shortfall(found: Sequence[Info], wanted: StreamSettings) -> str | None:
             fewer[replicas].append(name)
         if config["storage"] != wanted.storage:
             in_memory.append(name)
-        peers = info.get("cluster", {}).get("replicas") or []
+        peers: list[Config] = info.get("cluster", {}).get("replicas") or []
         away += [f"{name} on {peer['name']}" for peer in peers if peer.get("offline")]
     told = [
         f"{has} of {wanted.replicas} configured replicas: {', '.join(names)}; {_ADVICE}"

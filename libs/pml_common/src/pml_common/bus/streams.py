@@ -1,4 +1,6 @@
 """Streams and consumers as the server should have them, derived from the catalog. Pure."""
+# nats-py leaves its **params untyped:
+# pyright: reportUnknownMemberType=false
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -94,20 +96,23 @@ def stream_names() -> list[str]:
 
 
 def _payload_bucket() -> api.StreamConfig:
-    """Configure the stream of an object store as nats-py does."""
-    bucket = names.PAYLOAD_BUCKET
+    """Configure the stream of large bodies: one message a subject, which nothing replaces."""
     return api.StreamConfig(
         name=names.PAYLOAD_STREAM,
-        subjects=[f"$O.{bucket}.C.>", f"$O.{bucket}.M.>"],
+        subjects=[names.PAYLOAD_SUBJECTS],
         max_age=PAYLOAD_AGE_S,
+        max_msgs_per_subject=1,
         discard=api.DiscardPolicy.NEW,
-        allow_rollup_hdrs=True,
+        discard_new_per_subject=True,
+        duplicate_window=DUPLICATE_WINDOW_S,
         allow_direct=True,
+        allow_msg_ttl=True,  # for write checks
     )
 
 
 def _cache_bucket() -> api.StreamConfig:
-    """Configure the stream of a key-value bucket as nats-py does."""
+    """Configure the stream of a key-value bucket as nats-py does, without roll-up, by which one
+    message may empty it."""
     return api.StreamConfig(
         name=names.CACHE_STREAM,
         subjects=[f"$KV.{names.CACHE_BUCKET}.>"],
@@ -116,7 +121,6 @@ def _cache_bucket() -> api.StreamConfig:
         duplicate_window=120.0,
         discard=api.DiscardPolicy.NEW,
         allow_direct=True,
-        allow_rollup_hdrs=True,
         allow_msg_ttl=True,
         deny_delete=True,
     )

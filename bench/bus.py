@@ -21,6 +21,7 @@ from nats.js import JetStreamContext, api
 from pml_common.bus.connection import flush, subscribe
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.streams import StreamSettings
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.gateway import ToolsListed
@@ -164,7 +165,12 @@ async def main() -> None:
     """Start a server, measure, stop it."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     with tempfile.TemporaryDirectory(prefix="pml-bench-") as folder:
-        server = NatsServer(Path(folder) / "nats", Path(folder) / "log", secrets.token_hex())
+        server = NatsServer(
+            Path(folder) / "nats",
+            Path(folder) / "log",
+            secrets.token_hex(),
+            streams=StreamSettings(),
+        )
         process = await start_part(server)
         try:
             await raw_floors(server.url, rounds)

@@ -23,6 +23,7 @@ from execution.processor import own
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Handled
+from pml_common.bus.streams import StreamSettings
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Batch, Service
@@ -84,7 +85,12 @@ async def publish(bus: NatsBus, count: int, pause_s: float) -> None:
 async def measure(how: str, messages: int, pause_s: float) -> None:
     """Print one line."""
     with tempfile.TemporaryDirectory(prefix="pml-bench-") as folder:
-        server = NatsServer(Path(folder) / "nats", Path(folder) / "log", secrets.token_hex())
+        server = NatsServer(
+            Path(folder) / "nats",
+            Path(folder) / "log",
+            secrets.token_hex(),
+            streams=StreamSettings(),
+        )
         process = await start_part(server)
         try:
             async with connected(server.url, "gateway") as sender:

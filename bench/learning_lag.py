@@ -31,6 +31,7 @@ from libs.pml_local.tests.support.harness import (
     stack_identity,
 )
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.streams import StreamSettings
 from pml_common.contracts.catalog import SERVICES
 from pml_local.keys import make_keys
 from pml_local.nats import NatsServer
@@ -113,7 +114,9 @@ async def lags(
 
 async def measure(given: argparse.Namespace, home: Path) -> None:
     """Print how late traces are."""
-    nats = NatsServer(home / "nats", home / "nats.log", secrets.token_hex())
+    nats = NatsServer(
+        home / "nats", home / "nats.log", secrets.token_hex(), streams=StreamSettings()
+    )
     async with (
         running_postgres(home, **DURABLE, track_commit_timestamp="on") as server,
         Databases(server).empty() as dsn,

@@ -12,12 +12,14 @@ from pathlib import Path
 from uuid import UUID
 
 import httpx2
+from nats.aio.client import Client
 
+from libs.pml_common.tests.support.harness import set_up
 from libs.pml_local.tests.support.harness import eventually, stack_identity
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import ids
-from pml_common.contracts.catalog import RUN_FINISHED, TRACE_RECORDED
+from pml_common.contracts.catalog import CONSUMERS, RUN_FINISHED, TRACE_RECORDED
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
@@ -36,6 +38,8 @@ from tests.crashes.verdict import RunOutcome
 HERE = Path(__file__).parent
 SCOPE = Scope(org="local", project="default")
 RUN_WITHIN_S = PATIENCE_S
+ACK_WAIT_S = 2.0
+"""Time without a heartbeat before redelivery; shorter than in production to save time."""
 PRELOADED = (*SHARED, "pml_executor.app")
 ARGS: JsonObject = {"tool": "tally:pay", "linger": 0}
 """Arguments of every program: a tool to call by name, and the duration of its last call in ms."""
@@ -201,11 +205,22 @@ async def crash_stack(home: Path) -> AsyncGenerator[CrashStack]:
         bus = await NatsBus.connect(
             stack.nats_url, service="executor", identity=stack_identity(stack.home)
         )
+        await _redeliver_soon(stack.nats_url)
         try:
             await eventually(lambda: _listed(http, {"mark", "look", "refuse", "pay"}))
             yield CrashStack(stack, http, bus, CrashLog(folder), folder)
         finally:
             await bus.drain()
+
+
+async def _redeliver_soon(url: str) -> None:
+    """Give the executor's consumers a shorter ack wait, as the operator."""
+    client = Client()
+    await client.connect(url)
+    for consumer in CONSUMERS:
+        if consumer.service == "executor":
+            await set_up(client, replace(consumer, ack_wait_s=ACK_WAIT_S))
+    await client.close()
 
 
 def _with_crashing_gateway(service: ServiceSpec, folder: Path) -> ServiceSpec:

@@ -34,8 +34,6 @@ M = TypeVar("M", bound=Message)
 Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
 
-ACK_WAIT_S = 2.0
-"""Time without a heartbeat before redelivery; shorter than in production to save time."""
 CALL_ARRIVES_WITHIN_S = PATIENCE_S
 ENDS = {"parking": "parked", "finish": "done"}
 """The end of a command run, by its last append."""
@@ -51,9 +49,8 @@ class CrashingBus(NatsBus):
 
     crash_log: CrashLog
 
-    async def ensure(self) -> None:
-        """Do nothing: the stack has created the streams, and this test sets the consumer's
-        terms."""
+    async def check_until(self, give_up: float) -> None:
+        """Do nothing: the test has set the consumers' terms."""
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
         """Handle one command at a time, so that a crash affects only one run."""
@@ -70,7 +67,7 @@ class CrashingBus(NatsBus):
             command_run.finish(command_run.end or await self._end_of(message))
             return facts
 
-        await super().consume(replace(consumer, ack_wait_s=ACK_WAIT_S, max_in_flight=1), logged)
+        await super().consume(replace(consumer, max_in_flight=1), logged)
 
     async def publish(self, message: Message) -> int:
         command_run = _command_run.get()

@@ -43,6 +43,9 @@ class CrashingGatewayBus(NatsBus):
     crash_log: CrashLog
     outcome: Counter[tuple[UUID, str]]
 
+    async def check_until(self, give_up: float) -> None:
+        """Do nothing: the test has set the executor's consumers' terms."""
+
     async def publish(self, message: Message) -> int:
         if not isinstance(message, RunOutcome):
             return await super().publish(message)

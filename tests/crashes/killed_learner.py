@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from typing_extensions import override
 
+from libs.pml_common.tests.support.harness import SelfProvisioningBus
 from libs.pml_local.tests.support.harness import stack_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import BatchHandler
@@ -23,7 +24,7 @@ ACK_WAIT_S = 0.5
 M = TypeVar("M", bound=Message)
 
 
-class ImpatientBus(NatsBus):
+class ImpatientBus(SelfProvisioningBus):
     """A bus whose messages are soon delivered to another replica."""
 
     @override

@@ -30,6 +30,7 @@ from libs.pml_local.tests.support.harness import (
     stack_identity,
 )
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.streams import StreamSettings
 from pml_common.contracts import catalog
 from pml_common.contracts.catalog import SERVICES
 from pml_common.contracts.executor import RunFinished
@@ -202,7 +203,9 @@ async def _deliveries(nats_url: str) -> int:
 @asynccontextmanager
 async def _servers(home: Path) -> AsyncGenerator[tuple[str, str]]:
     """Run NATS and Postgres; yields their URLs."""
-    server = NatsServer(home / "nats", home / "nats.log", secrets.token_hex())
+    server = NatsServer(
+        home / "nats", home / "nats.log", secrets.token_hex(), streams=StreamSettings()
+    )
     process = await start_part(server)
     try:
         async with running_postgres(home) as postgres, Databases(postgres).empty() as dsn:

@@ -27,7 +27,8 @@ from tools.images.stand_ins import stand_ins
 STORED = [name for name in SERVICES if issubclass(SETTINGS[name], StorageSettings)]
 _STOPS_AFTER_S = 5.0
 """Time beside its drain that a process needs to stop (deploy/README.md)."""
-_WITHOUT_HEALTH = {"collector", "jaeger", "volumes", *(f"{name}-migrate" for name in STORED)}
+_ENDING = {"volumes", "provision", *(f"{name}-migrate" for name in STORED)}
+_WITHOUT_HEALTH = {"collector", "jaeger", *_ENDING}
 """Images with no program to ask with, and those that end."""
 _SECRET_NAME = re.compile("KEY$|PASSWORD|TOKEN|DSN|NATS_URL|SECRET$")
 _SECRET = re.compile(r"PRIVATE KEY|://[^/\s:@\"]+:[^/\s@\"$]+@")
@@ -57,6 +58,19 @@ def test_services_wait_for_the_migration_of_their_schema() -> None:
         assert waits == "service_completed_successfully"
 
 
+def test_services_wait_until_the_operators_user_has_provisioned_the_bus() -> None:
+    provision = services()["provision"]
+    assert provision["image"] == services()["gateway"]["image"]
+    assert provision["command"] == ["provision"]
+    assert [*secrets_of(provision).values()] == ["operator-nats-url"]
+    for name, service in whole_services():
+        waits = service.get("depends_on", {}).get("provision", {}).get("condition")
+        assert waits == ("service_completed_successfully" if name in SERVICES else None)
+        assert ("operator-nats-url" in secrets_of(service).values()) == (name == "provision")
+    replicas = {services()[name]["environment"]["PML_STREAM_REPLICAS"] for name in SERVICES}
+    assert replicas == {provision["environment"]["PML_STREAM_REPLICAS"]}
+
+
 @each
 def test_containers_have_no_rights(name: str, service: Service) -> None:
     root = service["user"].startswith("0")
@@ -78,8 +92,7 @@ def test_containers_are_bounded_and_of_a_fixed_release(name: str, service: Servi
     assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory", "pids"}
     assert set(service["logging"]["options"]) == {"max-size", "max-file"}
     assert re.fullmatch(r"\S+:v?\d[\w.-]+(@sha256:\w{64})?", service["image"])
-    ends = name == "volumes" or name.endswith("-migrate")
-    assert service["restart"] == ("no" if ends else "unless-stopped")
+    assert service["restart"] == ("no" if name in _ENDING else "unless-stopped")
 
 
 @each
@@ -108,7 +121,7 @@ def test_networks_let_each_reach_what_it_needs() -> None:
     assert members["edge"] == {"proxy"}
     assert members["outside"] == {"gateway"}
     assert members["front"] == {"proxy", "gateway"}
-    assert members["bus"] == {"nats", *SERVICES}
+    assert members["bus"] == {"nats", "provision", *SERVICES}
     assert members["data"] == {"postgres", *STORED, *(f"{name}-migrate" for name in STORED)}
     assert members["tools"] == {"gateway", "notes"}
     assert members["vectors"] == {"registry", "qdrant"}

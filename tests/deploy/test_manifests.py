@@ -59,7 +59,7 @@ def test_every_service_of_the_code_has_a_deployment(overlay: str) -> None:
 def test_every_schema_has_a_migration_of_the_same_release(overlay: str) -> None:
     jobs = {one["metadata"]["name"]: one for one in of_kind(overlay, "Job")}
     stored = [name for name in SERVICES if issubclass(SETTINGS[name], StorageSettings)]
-    assert len(jobs) == len(stored)
+    assert len(jobs) == len(stored) + 1  # pml-provision
     for name in stored:
         [service] = pod_of(_named(overlay)[name])["spec"]["containers"]
         tag = service["image"].rpartition(":")[2]
@@ -67,6 +67,19 @@ def test_every_schema_has_a_migration_of_the_same_release(overlay: str) -> None:
         assert migrating["image"] == service["image"]
         assert migrating["command"] == [*service["command"], "migrate"]
         assert settings_of(overlay, _named(overlay)[name])["PML_MIGRATIONS"] == "await"
+
+
+@overlays
+def test_the_bus_is_provisioned_by_a_job_of_the_same_release(overlay: str) -> None:
+    jobs = {one["metadata"]["name"]: one for one in of_kind(overlay, "Job")}
+    gateway = _named(overlay)["gateway"]
+    [service] = pod_of(gateway)["spec"]["containers"]
+    job = jobs[f"pml-provision.{service['image'].rpartition(':')[2]}"]
+    [container] = pod_of(job)["spec"]["containers"]
+    assert container["image"] == service["image"]
+    assert container["command"] == [*service["command"], "provision"]
+    for field in ("PML_STREAM_REPLICAS", "PML_START_PATIENCE_S"):
+        assert settings_of(overlay, job)[field] == settings_of(overlay, gateway)[field]
 
 
 @overlays

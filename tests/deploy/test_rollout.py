@@ -12,6 +12,7 @@ import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.nats_accounts import NatsAccount
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_local.ports import free_port
 from tests.deploy.manifests import of_kind, pod_of, settings_of
@@ -37,16 +38,17 @@ async def _started(
         await process.communicate()
 
 
-async def test_a_pod_is_ready_once_its_schema_is_migrated(
-    nats_url: str, postgres_dsn: str, tmp_path: Path
+async def test_a_pod_is_ready_once_the_bus_is_provisioned_and_its_schema_is_migrated(
+    bare_account: NatsAccount, postgres_dsn: str, tmp_path: Path
 ) -> None:
     deployments = {one["metadata"]["name"]: one for one in of_kind("dev", "Deployment")}
     jobs = {one["metadata"]["name"].partition(".")[0]: one for one in of_kind("dev", "Job")}
     [container] = pod_of(deployments["pml-learner"])["spec"]["containers"]
     [migrating] = pod_of(jobs["pml-learner-migrate"])["spec"]["containers"]
+    [provisioning] = pod_of(jobs["pml-provision"])["spec"]["containers"]
     secrets, port = tmp_path / "secrets", free_port()
     secrets.mkdir()
-    (secrets / "PML_NATS_URL").write_text(nats_url)
+    (secrets / "PML_NATS_URL").write_text(bare_account.url_of("learner"))
     (secrets / "PML_POSTGRES_DSN").write_text(postgres_dsn)
     places = {"PML_SECRETS_DIR": str(secrets), "PML_HEALTH_PORT": str(port)}
     settings = settings_of("dev", deployments["pml-learner"])
@@ -66,9 +68,18 @@ async def test_a_pod_is_ready_once_its_schema_is_migrated(
         return await answers("/readyz") == 503
 
     async with _started(container["command"], environment) as pod:
-        async with _started(migrating["command"], {**environment, "PML_HEALTH_PORT": "0"}) as job:
-            assert await answers("/readyz") is None
-            assert await asyncio.wait_for(job.wait(), PATIENCE_S) == 0
+        operators = {
+            **settings_of("dev", jobs["pml-provision"]),
+            "PML_NATS_URL": bare_account.url,
+            "PML_SECRETS_DIR": str(secrets),
+        }
+        for command, given in (
+            (migrating["command"], {**environment, "PML_HEALTH_PORT": "0"}),
+            (provisioning["command"], operators),
+        ):
+            async with _started(command, given) as job:
+                assert await answers("/readyz") is None
+                assert await asyncio.wait_for(job.wait(), PATIENCE_S) == 0
         await eventually(ready)
         assert await answers("/healthz") == 200
         pod.terminate()

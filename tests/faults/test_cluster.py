@@ -7,12 +7,14 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 import pytest
+from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.api import StreamConfig
 from nats.js.errors import NotFoundError
 
 from libs.pml_common.tests.support import builders
 from libs.pml_common.tests.support.builders import after
+from libs.pml_common.tests.support.harness import UncheckedBus, set_up
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import names, streams
@@ -28,7 +30,7 @@ from pml_common.contracts.catalog import MessageType, Service
 from pml_common.contracts.executor import TraceRecorded
 from pml_common.contracts.scope import Scope
 from tests.faults.cluster import SIZE, Cluster
-from tests.faults.cluster_load import Load, check, entry, until_acknowledged
+from tests.faults.cluster_load import CONSUMER, Load, check, entry, until_acknowledged
 
 pytestmark = [pytest.mark.integration, pytest.mark.nightly]
 
@@ -53,7 +55,7 @@ class ClusterHarness:
 
     async def connect(self, service: Service, server: int) -> NatsBus:
         """Connect a replica of a service that uses one server as long as it is available."""
-        bus = await NatsBus.connect(
+        bus = await UncheckedBus.connect(
             self.cluster.url_of(service, server),
             service=service,
             identity=all_services_identity(),
@@ -76,6 +78,10 @@ class ClusterHarness:
                 await self.connect("executor", others),
             ),
         )
+        client = Client()
+        await client.connect(self.cluster.url.split(","))
+        await set_up(client, CONSUMER)
+        await client.close()
         await load.start()
         return load
 

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pml_common.contracts.catalog import SERVICES
+from pml_local.nats_users import OPERATOR
 from tools.credentials import STORED, make_credentials
 from tools.k8s.rendering import ROOT
 
 FOLDER = ROOT / "deploy/secrets"
 _NATS, _POSTGRES = "nats:4222", "postgres:5432/pml"
-_OPERATOR, _GRAFANA = "postgres-pml", "grafana-admin"
+_POSTGRES_OWNER, _GRAFANA = "postgres-pml", "grafana-admin"
 
 
 def approver_key(folder: Path = FOLDER) -> Path:
@@ -38,13 +39,14 @@ def make_secrets(folder: Path = FOLDER) -> Mapping[str, str]:
 
 
 def _files(made_in: Path) -> dict[str, str]:
-    made = make_credentials(made_in, _OPERATOR, _GRAFANA)
+    made = make_credentials(made_in, _POSTGRES_OWNER, _GRAFANA)
     return {
+        "operator-nats-url": made.nats_url(OPERATOR, _NATS),
         **{f"{name}-nats-url": made.nats_url(name, _NATS) for name in SERVICES},
         **{f"{name}-signing-key": made.signing_key(name) for name in SERVICES},
         **{f"{name}-postgres-dsn": made.postgres_dsn(name, _POSTGRES) for name in STORED},
         **{f"postgres-{name}": made.passwords[f"postgres-{name}"] for name in STORED},
-        **{name: made.passwords[name] for name in (_OPERATOR, _GRAFANA)},
+        **{name: made.passwords[name] for name in (_POSTGRES_OWNER, _GRAFANA)},
         "trusted-keys": made.trusted_keys,
         "approver-key-sha256": made.approver_key_sha256,
         "nats-passwords": made.nats_passwords,

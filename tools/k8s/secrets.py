@@ -13,6 +13,7 @@ from typing import Any
 
 from pml_common.contracts.catalog import SERVICES
 from pml_local.keys import TRUSTED
+from pml_local.nats_users import OPERATOR
 from tools.credentials import STORED, Credentials, make_credentials
 from tools.k8s.nats_users import users
 
@@ -25,6 +26,7 @@ def manifest(namespace: str, folder: Path) -> dict[str, Any]:
     every = [
         *(_secret(f"pml-{name}", _of_service(name, made)) for name in SERVICES),
         _secret("pml-nats", {"passwords.conf": made.nats_passwords}),
+        _secret("pml-provision", {"nats-url": made.nats_url(OPERATOR, _NATS)}),
         *(_role(name, made.passwords[f"postgres-{name}"]) for name in STORED),
         _secret("pml-qdrant", {"key.yaml": made.qdrant_config}),
         _secret("pml-registry-keys", {"PML_REGISTRY_QDRANT_API_KEY": made.passwords["qdrant"]}),

@@ -17,10 +17,11 @@ import uvloop
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from pml_common.bus.errors import BusUnavailable, TooFewServers
+from pml_common.bus.errors import BusError, BusUnavailable, NotProvisioned
 from pml_common.bus.identity import Identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
+from pml_common.bus.provision import Plan, provision_until
 from pml_common.bus.server_clock import clock_difference
 from pml_common.bus.streams import MAX_REPLICAS, Storage, StreamSettings
 
@@ -238,6 +239,26 @@ def run_migrations(
     log.info("schema %s is up to date", name)
 
 
+def run_provisioning(settings: ServiceSettings) -> None:
+    """Create and update streams, buckets and consumers, as the operator, whose user `nats_url`
+    names. Removes replicas only where their number is set. Exits non-zero where it cannot."""
+    set_up_logging("provision", settings.log_level, settings.log_format)
+    plan = Plan(settings.streams, may_lower="stream_replicas" in settings.model_fields_set)
+    try:
+        done = uvloop.run(provision_until(settings.nats_url, plan, settings.start_patience_s))
+    except BusError as error:
+        log.critical("cannot provision: %s", error)
+        raise SystemExit(1) from None
+    for each in done:
+        if each.state in ("created", "changed"):
+            log.info("%s %s", each.state, each.name)
+        if each.problem is not None:
+            log.critical("%s: %s", each.name, each.problem)
+    if any(each.problem is not None for each in done):
+        raise SystemExit(1)
+    log.info("%d streams and consumers are as configured", len(done))
+
+
 async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | None) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -251,7 +272,7 @@ async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | Non
             sockets=settings.sockets,
             patience_s=settings.start_patience_s,
         )
-    except TooFewServers as error:
+    except NotProvisioned as error:
         raise CannotStart(str(error)) from error
 
     stores = ThrottledCheck(bus.refusal)

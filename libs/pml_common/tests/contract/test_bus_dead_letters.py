@@ -175,7 +175,7 @@ async def test_the_readable_part_of_a_history_is_salvaged(harness: BusHarness) -
     assert read == [first, last]
     [odd, lost] = [each.why for each in found if isinstance(each, Unreadable)]
     assert odd.startswith("not a TraceRecorded")
-    assert "is no longer in PML_PAYLOADS" in lost
+    assert "is no longer in PML_BODIES" in lost
 
 
 async def published() -> Envelope:

@@ -238,8 +238,8 @@ async def test_a_message_whose_payload_is_lost_is_dead_lettered_and_unreadable(
     await bus.publish(after(last, entry(workflow)))
     await reader.has_seen(1)
     [letter] = await harness.dead_letters()
-    assert "is no longer in PML_PAYLOADS" in letter.reason
-    with pytest.raises(BusError, match="is no longer in PML_PAYLOADS"):
+    assert "is no longer in PML_BODIES" in letter.reason
+    with pytest.raises(BusError, match="is no longer in PML_BODIES"):
         await journal_of(bus, workflow)
 
 

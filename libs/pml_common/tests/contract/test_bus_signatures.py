@@ -174,7 +174,7 @@ async def test_a_replaced_payload_is_rejected() -> None:
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await bus.broker.settled()
     assert recorder.seen == []
-    assert "is no longer in PML_PAYLOADS" in bus.broker.dead[0].reason
+    assert "is no longer in PML_BODIES" in bus.broker.dead[0].reason
 
 
 async def test_a_service_publishes_only_its_own_messages() -> None:

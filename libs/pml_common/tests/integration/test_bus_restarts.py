@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 
 from libs.pml_common.tests.support.fakes import RecordingHandler
-from libs.pml_local.tests.support.harness import RunningNats, eventually
+from libs.pml_local.tests.support.harness import RunningNats, eventually, provision
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import pulling
 from pml_common.bus.client import DirectClient
@@ -127,28 +127,29 @@ async def test_a_handler_at_work_while_the_server_restarts_is_run_again(
     assert set(recorder.seen) == {cause.event_id}
 
 
-async def test_a_consumer_deleted_under_a_replica_is_restored(bus: NatsBus, client: Client) -> None:
+async def test_a_consumer_deleted_under_a_replica_is_read_again_once_provisioned(
+    nats_url: str, bus: NatsBus, client: Client
+) -> None:
     recorder = RecordingHandler()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await request_stands(client)
     await JetStreamContext(client).delete_consumer("PML_GATEWAY_EVT", DURABLE)
+    await provision(nats_url)
     await bus.publish(tools_listed())
     await recorder.has_seen(1)
 
 
-async def test_streams_deleted_under_a_replica_are_restored(bus: NatsBus, client: Client) -> None:
+async def test_streams_deleted_under_a_replica_are_used_again_once_provisioned(
+    nats_url: str, bus: NatsBus, client: Client
+) -> None:
     recorder = RecordingHandler()
     await bus.consume(catalog.REGISTRY_ON_TOOLS_LISTED, recorder)
     await request_stands(client)
     await JetStreamContext(client).delete_stream("PML_GATEWAY_EVT")
-
-    async def published() -> bool:
-        try:
-            return await bus.publish(tools_listed()) > 0
-        except BusUnavailable:
-            return False
-
-    await eventually(published)
+    with pytest.raises(BusUnavailable):
+        await bus.publish(tools_listed())
+    await provision(nats_url)
+    await bus.publish(tools_listed())
     await recorder.has_seen(1)
 
 

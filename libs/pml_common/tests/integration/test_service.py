@@ -14,9 +14,8 @@ import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
 from libs.pml_local.tests.support.harness import eventually
+from libs.pml_local.tests.support.nats_accounts import NatsAccount
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.provision import Plan, provisioner
-from pml_common.bus.streams import StreamSettings
 from pml_common.signing import SigningKey
 from pml_local.ports import free_port
 
@@ -100,8 +99,6 @@ async def test_readiness_ends_before_the_service(nats_url: str) -> None:
 
 
 async def test_a_running_service_reports_the_shortfall_of_its_streams(nats_url: str) -> None:
-    async with provisioner(nats_url, Plan(StreamSettings())) as run:
-        await run.provision()
     port = free_port()
     env = {"PML_NATS_URL": nats_url, "PML_HEALTH_PORT": str(port), "PML_STREAM_REPLICAS": "3"}
     async with running(**env), httpx2.AsyncClient() as client:
@@ -117,12 +114,14 @@ async def test_a_running_service_reports_the_shortfall_of_its_streams(nats_url: 
         await eventually(told)
 
 
-async def test_more_replicas_than_servers_end_the_start_with_one_log_line(nats_url: str) -> None:
-    async with running(PML_NATS_URL=nats_url, PML_STREAM_REPLICAS="3") as process:
+async def test_streams_that_nobody_has_provisioned_end_the_start_with_one_log_line(
+    bare_account: NatsAccount,
+) -> None:
+    async with running(PML_NATS_URL=bare_account.url, PML_START_PATIENCE_S="1") as process:
         _, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         assert process.returncode == 1
-        assert "cannot start: PML_" in err.decode()
-        assert "cannot have 3 replicas" in err.decode()
+        assert "cannot start: the streams on NATS are not provisioned: " in err.decode()
+        assert "Run `pml bus provision` as the operator" in err.decode()
         assert "Traceback" not in err.decode()
 
 

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from libs.pml_common.tests.support.sockets import proven_client, raw_registry
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus import codec, names
+from pml_common.bus import codec, names, streams
 from pml_common.bus.clock import ScaledClock
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import envelope_of, flush, subscribe
@@ -29,16 +29,19 @@ from pml_common.bus.identity import (
     signed_content,
 )
 from pml_common.bus.nats_bus import NatsBus
-from pml_common.bus.port import Bus
+from pml_common.bus.port import BatchHandler, Bus, DeadLetterHandler, Handler
+from pml_common.bus.server_api import ask
 from pml_common.bus.sockets.folder import SocketFolder
 from pml_common.bus.sockets.frames import Kind, decode_envelope, encode_envelope
-from pml_common.contracts.base import Contract, Query
-from pml_common.contracts.catalog import QueryType
+from pml_common.bus.streams import AnyConsumer
+from pml_common.contracts.base import Contract, Message, Query
+from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, QueryType
 from pml_common.contracts.scope import Scope
 from pml_common.signing import TrustedKeys
 from pml_common.testing.memory_broker import MemoryBroker
 from pml_common.testing.memory_bus import MemoryBus
 
+M = TypeVar("M", bound=Message)
 Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
 
@@ -144,7 +147,42 @@ class MemoryBusHarness(BusHarness):
             await bus.drain(0.1)
 
 
-class _KillableBus(NatsBus):
+class UncheckedBus(NatsBus):
+    """Accepts streams and consumers as they are: tests give consumers other options."""
+
+    @override
+    async def check_until(self, give_up: float) -> None:
+        pass
+
+
+class SelfProvisioningBus(UncheckedBus):
+    """Sets up a consumer before it reads from it; its user is the operator."""
+
+    @override
+    async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
+        await set_up(self._client, consumer)
+        await super().consume(consumer, handler)
+
+    @override
+    async def consume_batches(self, consumer: Consumer[M], handler: BatchHandler[M]) -> None:
+        await set_up(self._client, consumer)
+        await super().consume_batches(consumer, handler)
+
+    @override
+    async def consume_dead_letters(
+        self, consumer: DeadLetterConsumer, handler: DeadLetterHandler
+    ) -> None:
+        await set_up(self._client, consumer)
+        await super().consume_dead_letters(consumer, handler)
+
+
+async def set_up(client: Client, consumer: AnyConsumer) -> None:
+    """Create or update a consumer, as the operator."""
+    verb, body = streams.creation_of(consumer, streams.consumer_config(consumer))
+    await ask(client, verb, body)
+
+
+class _KillableBus(SelfProvisioningBus):
     async def close_socket(self) -> None:
         """Close the socket; handlers go on, like those of a disconnected process."""
         await self._client.close()

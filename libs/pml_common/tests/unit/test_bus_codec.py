@@ -101,7 +101,7 @@ async def test_a_large_body_is_stored_once_however_often_it_is_sent() -> None:
         assert await codec.check_out(sealed.data, sealed.headers, shelf) == codec.encode(message)
     assert len(shelf.kept) == 1
     shelf.kept.clear()
-    with pytest.raises(Rejected, match="is no longer in PML_PAYLOADS"):
+    with pytest.raises(Rejected, match="is no longer in PML_BODIES"):
         await codec.check_out(second.data, second.headers, shelf)
 
 

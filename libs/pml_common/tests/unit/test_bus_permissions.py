@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_common.bus import names
+from pml_common.bus import names, streams
 from pml_common.bus.permissions import permissions_of
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -19,11 +19,11 @@ def test_one_service_alone_publishes_a_message(entry: MessageType[Message]) -> N
 
 @pytest.mark.parametrize("consumer", catalog.CONSUMERS, ids=lambda consumer: consumer.durable)
 def test_one_service_alone_takes_from_a_durable_consumer(consumer: Consumer[Message]) -> None:
-    def may(service: Service, end: str) -> bool:
-        return any(subject.endswith(end) for subject in permissions_of(service).publish)
-
-    for end in (f".{consumer.durable}", f".{consumer.durable}.>"):
-        assert [each for each in SERVICES if may(each, end)] == [consumer.service]
+    place = f"{streams.stream_of(consumer)}.{consumer.durable}"
+    for subject in (f"$JS.API.CONSUMER.MSG.NEXT.{place}", f"$JS.ACK.{place}.>"):
+        assert [each for each in SERVICES if subject in permissions_of(each).publish] == [
+            consumer.service
+        ]
 
 
 def test_replies_are_read_by_their_service_alone() -> None:
@@ -44,7 +44,12 @@ def test_only_the_executor_requests_tool_calls() -> None:
 @pytest.mark.parametrize("service", SERVICES)
 def test_nobody_deletes_purges_or_reads_without_need(service: Service) -> None:
     allowed = permissions_of(service)
-    assert not [s for s in allowed.publish if "DELETE" in s or "PURGE" in s or s in (">", "$JS.>")]
+    api = {s.removeprefix("$JS.API.") for s in allowed.publish if s.startswith("$JS.API")}
+    verbs = ("INFO", "STREAM.INFO.", "CONSUMER.INFO.", "CONSUMER.MSG.NEXT.")
+    assert not [s for s in api if not s.startswith((*verbs, "DIRECT.GET.", "STREAM.MSG.GET."))]
+    wild = [s for s in api if any(token in ("*", ">") for token in s.split("."))]
+    assert wild == (["DIRECT.GET.KV_PML_MEMOS.>"] if service == "gateway" else [])
+    assert not [s for s in allowed.publish if s in (">", "$JS.>")]
     assert ">" not in allowed.subscribe
     assert ("pml.stored.evt.>" in allowed.subscribe) == (service == "gateway")
     journal = "$JS.API.DIRECT.GET.PML_EXECUTOR_EVT"

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
+from pml_common.bus.streams import Storage, StreamSettings
 from pml_common.contracts.catalog import QUERIES, SERVICES
 from pml_local.account import database_account
 from pml_local.approver import default_key_file, user_name, write_key
@@ -35,6 +37,7 @@ SOCKETS_VARIABLE = "PML_GATEWAY_SOCKETS"
 APPROVER_VARIABLE = "PML_GATEWAY_APPROVER"
 APPROVER_HASH_VARIABLE = "PML_GATEWAY_APPROVER_KEY_SHA256"
 SIGNED_MARK_VARIABLE = "PML_REGISTRY_SIGNED_MARK"
+STORAGE_VARIABLE = "PML_STREAM_STORAGE"
 SYNC_INTERVAL = "always"
 """Of the stack's NATS: what it accepts survives a power cut."""
 SMALL: Mapping[str, Mapping[str, str]] = {
@@ -112,6 +115,7 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
         folder.secret("nats"),
         passwords=passwords,
         sync_interval=users.get(SYNC_VARIABLE) or SYNC_INTERVAL,
+        streams=StreamSettings(storage=_storage(users)),
     )
     make_keys(folder.keys, SERVICES)
     postgres = PostgresServer(
@@ -144,6 +148,15 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
         env = partial(_service_environment, made, spec, chosen)
         services.append(Service(spec, _port_of(spec, options), folder, env, named=named))
     return made
+
+
+def _storage(users: Mapping[str, str]) -> Storage:
+    """Return the storage of streams that the services will expect. Raises StackError."""
+    named = users.get(STORAGE_VARIABLE) or "file"
+    for storage in get_args(Storage):
+        if named == storage:
+            return storage
+    raise StackError(f"{STORAGE_VARIABLE}={named}: expected {' or '.join(get_args(Storage))}")
 
 
 def _service_environment(

@@ -49,6 +49,15 @@ class Movable(Protocol):
         ...
 
 
+@runtime_checkable
+class Settling(Protocol):
+    """A part with work to do after each start, before others may rely on it."""
+
+    async def settle(self) -> None:
+        """Do that work, on the running process. Raises PartFailedError."""
+        ...
+
+
 MOST_PORTS = 5
 
 
@@ -68,12 +77,14 @@ async def start_on_free_port(part: Part) -> ChildProcess:
 
 
 async def start_part(part: Part) -> ChildProcess:
-    """Start it and wait until it is ready. Raises PartFailedError with no process left running,
-    PortLostError where another process listens on its port."""
+    """Start it, wait until it is ready, and settle it. Raises PartFailedError with no process left
+    running, PortLostError where another process listens on its port."""
     command = await part.prepare()
     process = await ChildProcess.start(command)
     try:
         await await_ready(part, process)
+        if isinstance(part, Settling):
+            await part.settle()
     except BaseException:
         await process.stop()
         raise

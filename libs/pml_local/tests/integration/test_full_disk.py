@@ -14,6 +14,7 @@ from pml_common.bus import names
 from pml_common.bus.errors import BusUnavailable
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.streams import StreamSettings
 from pml_common.contracts.gateway import ToolsListed
 from pml_common.contracts.scope import Scope
 from pml_common.storage.errors import StorageUnavailable
@@ -46,7 +47,12 @@ async def test_one_write_without_room_stops_a_stream_until_the_server_is_restart
     monkeypatch.setattr("pml_common.bus.write_check.WITHIN_S", 2.0)
     monkeypatch.setattr("pml_common.bus.publish.REPLY_TIMEOUT_S", 0.5)
     with small_disk(tmp_path / "disk", 64) as disk:
-        server = NatsServer(disk.folder / "nats", tmp_path / "nats.log", secrets.token_hex())
+        server = NatsServer(
+            disk.folder / "nats",
+            tmp_path / "nats.log",
+            secrets.token_hex(),
+            streams=StreamSettings(),
+        )
         process = await start_part(server)
         bus = await NatsBus.connect(server.url, service="gateway", identity=all_services_identity())
         try:

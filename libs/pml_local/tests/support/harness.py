@@ -1,10 +1,10 @@
 """pytest fixtures on real servers, registered from the root conftest.
 
-`nats_url`, `nats_account`: a fresh account per test on one nats-server per session
-(nats_accounts.py). `nats_server`: a nats-server of the test's own, for tests that end it or look
-into it. `postgres_dsn`: a fresh database per test on one server per session; a service's tests get
-one with its schema (databases.py). All servers die with pytest, even when it is killed (see
-process.py).
+`nats_url`, `nats_account`: a fresh account per test on one nats-server per session, provisioned
+(nats_accounts.py); `bare_account`: one without streams. `nats_server`: a nats-server of the test's
+own, for tests that end it or look into it. `postgres_dsn`: a fresh database per test on one server
+per session; a service's tests get one with its schema (databases.py). All servers die with pytest,
+even when it is killed (see process.py).
 """
 
 import asyncio
@@ -32,6 +32,8 @@ from libs.pml_local.tests.support.databases import Databases
 from libs.pml_local.tests.support.nats_accounts import NatsAccount, NatsAccounts
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.identity import Identity
+from pml_common.bus.provision import Plan, provisioner
+from pml_common.bus.streams import StreamSettings
 from pml_common.contracts.catalog import SERVICES
 from pml_common.signing import SigningKey, TrustedKeys
 from pml_local.account import database_account, reachable, system_folder
@@ -120,7 +122,10 @@ class RunningNats:
 @pytest.fixture
 async def nats_server(tmp_path: Path) -> AsyncIterator[RunningNats]:
     """A fresh nats-server with JetStream that a test may kill and restart."""
-    running = RunningNats(NatsServer(tmp_path / "nats", tmp_path / "nats.log", secrets.token_hex()))
+    server = NatsServer(
+        tmp_path / "nats", tmp_path / "nats.log", secrets.token_hex(), streams=StreamSettings()
+    )
+    running = RunningNats(server)
     await running.start()
     try:
         yield running
@@ -137,9 +142,22 @@ async def nats_accounts(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
 
 
 @pytest.fixture
-async def nats_account(nats_accounts: NatsAccounts) -> NatsAccount:
-    """A fresh account with JetStream."""
+async def bare_account(nats_accounts: NatsAccounts) -> NatsAccount:
+    """A fresh account with JetStream and without streams."""
     return await nats_accounts.take()
+
+
+@pytest.fixture
+async def nats_account(bare_account: NatsAccount) -> NatsAccount:
+    """A fresh account with all streams and consumers."""
+    await provision(bare_account.url)
+    return bare_account
+
+
+async def provision(url: str) -> None:
+    """Create what is missing, and set what differs, as the operator."""
+    async with provisioner(url, Plan(StreamSettings())) as run:
+        assert [each for each in await run.provision() if each.problem is not None] == []
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Process of the gateway; with arguments, `migrate` or a command on an `mcpServers` file."""
+"""Process of the gateway; with arguments, `migrate`, `provision` (the streams of all services) or a
+command on an `mcpServers` file."""
 
 import os
 import sys
@@ -12,6 +13,12 @@ def main() -> None:
         from pml_gateway.settings import GatewaySettings
 
         run_migrations("gateway", read_settings("gateway", GatewaySettings))
+        return
+    if sys.argv[1:] == ["provision"]:
+        from pml_common.service import ServiceSettings, run_provisioning
+        from pml_common.settings_at_start import read_settings
+
+        run_provisioning(read_settings("gateway", ServiceSettings))
         return
     if len(sys.argv) > 1:
         from pml_gateway.entrypoints.commands.program import run_command

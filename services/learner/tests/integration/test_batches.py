@@ -9,6 +9,7 @@ from typing import TypeVar
 import pytest
 from typing_extensions import override
 
+from libs.pml_common.tests.support.harness import SelfProvisioningBus
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from libs.pml_local.tests.support.tcp_proxy import tcp_proxy
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.integration
 M = TypeVar("M", bound=Message)
 
 
-class ImpatientBus(NatsBus):
+class ImpatientBus(SelfProvisioningBus):
     """A bus whose messages are soon delivered to another replica."""
 
     @override

@@ -81,7 +81,7 @@ class BatchReceiver(Generic[M]):
         for delivery in deliveries:
             with self._disposing([delivery], INVALID_SPAN):
                 envelope = delivery.envelope
-                message = await self._receiver.open_signed(self._consumer.message, envelope)
+                message = await self._receiver.open_stored(self._consumer.message, envelope)
                 first = opened.setdefault(message.message_id, _Opened(message, []))
                 first.deliveries.append(delivery)
         return list(opened.values())

@@ -20,6 +20,8 @@ MSG_ID = "Nats-Msg-Id"
 EXPECTED_LAST = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_ON = "Nats-Expected-Last-Subject-Sequence-Subject"
 """Header: the subjects over which `EXPECTED_LAST` counts."""
+_STORED_IN = "Nats-Stream"
+"""Header: the stream of a message that the server read for a client."""
 CORRELATION = "Pml-Correlation-Id"
 CAUSATION = "Pml-Causation-Id"
 PAYLOAD = "Pml-Payload-Sha256"
@@ -117,6 +119,14 @@ def require_authentic(entry: MessageType[Message], envelope: Envelope, identity:
         raise NotBelieved(fault)
 
 
+def require_published(envelope: Envelope) -> None:
+    """Raise Rejected for a delivered message that no service has published: the server delivers
+    answers of its API, such as a stored body, to any subject that a client names for them. A direct
+    get adds where the message is stored; without headers it has no id."""
+    if _STORED_IN in envelope.headers or MSG_ID not in envelope.headers:
+        raise NotBelieved("it is an answer of the server, which somebody has directed here")
+
+
 def require_own_fence(entry: MessageType[Message], message: Message, envelope: Envelope) -> None:
     """Raise Rejected unless a signed append was stored behind the fence that it names itself: the
     signature does not cover the headers."""
@@ -163,5 +173,5 @@ async def check_out(data: bytes, headers: Mapping[str, str], payloads: Payloads)
         return data
     stored = await payloads.get(key)
     if stored is None or digest(stored) != key:
-        raise Rejected(f"payload {key} is no longer in {names.PAYLOAD_BUCKET}")
+        raise Rejected(f"payload {key} is no longer in {names.PAYLOAD_STREAM}")
     return stored

@@ -2,13 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.js import JetStreamContext
 
 from pml_common.bus import measures, streams
 from pml_common.bus.batch_delivery import BatchReceiver, batch_of
@@ -22,9 +20,11 @@ from pml_common.bus.dead_letters import (
     store_dead_letter,
 )
 from pml_common.bus.delivery import Disposition, Receiver
+from pml_common.bus.errors import NotProvisioned
 from pml_common.bus.port import BatchHandler, DeadLetterHandler, Handler
 from pml_common.bus.publish import NatsPublisher
 from pml_common.bus.pulling import Puller, Source, StoreDeadLetter
+from pml_common.bus.server_api import find
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer, DeadLetterConsumer
 
@@ -39,16 +39,12 @@ class NatsConsumers:
     def __init__(
         self,
         client: Client,
-        js: JetStreamContext,
         receiver: Receiver,
         publisher: NatsPublisher,
-        ensure: Callable[[], Awaitable[None]],
     ) -> None:
         self._client = client
-        self._js = js
         self._receiver = receiver
         self._publisher = publisher
-        self._ensure = ensure
         self._loops: list[Puller] = []
 
     async def consume(self, consumer: Consumer[M], handler: Handler[M]) -> None:
@@ -99,17 +95,17 @@ class NatsConsumers:
     def _source(
         self, consumer: Consumer[Message] | DeadLetterConsumer, store_letter: StoreDeadLetter
     ) -> Source:
-        async def recover() -> None:
-            await self._ensure()
-            with server_errors(self._client, f"restore {consumer.durable}"):
-                await streams.ensure_consumer(self._js, consumer)
-
         stream = streams.stream_of(consumer)
+
+        async def recover() -> None:
+            with server_errors(self._client, f"restore {consumer.durable}"):
+                if await find(self._client, f"CONSUMER.INFO.{stream}.{consumer.durable}") is None:
+                    raise NotProvisioned([f"{consumer.durable} does not exist"])
+
         return Source(self._client, stream, consumer, store_letter, recover)
 
     async def _start(self, consumer: Consumer[Message] | DeadLetterConsumer, loop: Puller) -> None:
         measures.expect(consumer.durable)
         with server_errors(self._client, f"consume {consumer.durable}"):
-            await streams.ensure_consumer(self._js, consumer)
             await loop.start()
         self._loops.append(loop)

@@ -114,7 +114,7 @@ class Receiver:
         with tracing.receiving("handle", consumer.message.name, destination, headers) as span:
             span.set_attribute(vocabulary.CONSUMER_GROUP, consumer.durable)
             try:
-                for message in await handler(await self.open_signed(consumer.message, envelope)):
+                for message in await handler(await self.open_stored(consumer.message, envelope)):
                     await self.publish(message)
             except Exception as error:
                 tracing.mark_failed(span, error)
@@ -178,6 +178,12 @@ class Receiver:
     async def _known(self, envelope: Envelope) -> Message | None:
         entry = codec.type_of_subject(envelope.subject)
         return None if entry is None else await self.open_signed(entry, envelope)
+
+    async def open_stored(self, entry: MessageType[M], envelope: Envelope) -> M:
+        """Return what a durable consumer delivered, if a service has published it. Raises
+        Rejected."""
+        codec.require_published(envelope)
+        return await self.open_signed(entry, envelope)
 
     async def open_signed(self, entry: MessageType[M], envelope: Envelope) -> M:
         """Verify the sender's signature and fence, and return the message. Raises Rejected."""

@@ -1,5 +1,6 @@
 """Errors of the bus, and those that handlers raise."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pml_common.contracts.base import Message
@@ -12,18 +13,20 @@ __all__ = [
     "MessageLost",
     "NoResponder",
     "NotBelieved",
+    "NotProvisioned",
     "Overrun",
     "QueryErrorCode",
     "QueryFailed",
     "Rejected",
     "Retryable",
     "StaleServer",
-    "TooFewServers",
     "Unreadable",
     "Unsigned",
 ]
 
 QueryErrorCode = Literal["not_found", "invalid", "conflict", "unavailable", "internal"]
+
+_MOST_FAULTS = 6
 
 
 class BusError(Exception):
@@ -34,17 +37,15 @@ class BusUnavailable(BusError, Retryable):
     """No answer from the server in time; whether a message was stored is unknown. Retry later."""
 
 
-class TooFewServers(BusError):
-    """More replicas are configured than the NATS servers can hold; `may_pass` in a cluster whose
-    servers may not all have started."""
+class NotProvisioned(BusError):
+    """Streams or consumers that a service depends on are missing, or not as configured."""
 
-    def __init__(self, stream: str, replicas: int, said: str, *, may_pass: bool = False) -> None:
+    def __init__(self, faults: Sequence[str]) -> None:
+        more = f" (and {len(faults) - _MOST_FAULTS} more)" if len(faults) > _MOST_FAULTS else ""
         super().__init__(
-            f"{stream} cannot have {replicas} replicas on the available servers ({said}): "
-            "start more NATS servers, as one cluster, or configure fewer replicas "
-            "(PML_STREAM_REPLICAS)"
+            f"the streams on NATS are not provisioned: {'; '.join(faults[:_MOST_FAULTS])}{more}. "
+            "Run `pml bus provision` as the operator (docs/streams.md)"
         )
-        self.may_pass = may_pass
 
 
 class StaleServer(BusUnavailable):

@@ -17,9 +17,11 @@ DEAD_SUBJECTS = "pml.dead.>"
 MAX_DELIVERIES_ADVISORIES = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
 STORED = "pml.stored."
 """Prefix of the subjects on which the server republishes stored messages."""
-PAYLOAD_BUCKET = "PML_PAYLOADS"
+INBOXES = "_INBOX."
+"""Prefix of the subjects of replies."""
+PAYLOAD_STREAM = "PML_BODIES"
+PAYLOAD_SUBJECTS = "pml.body.>"
 CACHE_BUCKET = "PML_MEMOS"
-PAYLOAD_STREAM = f"OBJ_{PAYLOAD_BUCKET}"
 CACHE_STREAM = f"KV_{CACHE_BUCKET}"
 TOKEN_LIMIT = 1024
 _ANY_SCOPE = "*.*"
@@ -142,9 +144,20 @@ def write_check(kind: Kind, owner: str) -> str:
     return f"pml.{kind}.{owner}.write-check"
 
 
+def bodies_of(service: str) -> str:
+    """Return the prefix of the subjects under which a service stores large bodies; no other may
+    publish there."""
+    return f"pml.body.{service}"
+
+
+def body_subject(service: str, digest: str, period: str, part: str) -> str:
+    """Return the subject of a part of a body, each stored once; `*` stands for any."""
+    return f"{bodies_of(service)}.{digest}.{period}.{part}"
+
+
 def inbox_of(service: str) -> str:
     """Return the prefix of a service's reply subjects; no other may subscribe to it."""
-    return f"_INBOX.{service}"
+    return f"{INBOXES}{service}"
 
 
 def dead_subject(durable: str) -> str:

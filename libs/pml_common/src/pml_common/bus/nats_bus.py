@@ -31,7 +31,7 @@ from pml_common.bus.connection import envelope_of, flush, server_errors, subscri
 from pml_common.bus.consumers import NatsConsumers
 from pml_common.bus.dead_letters import DeadLetterEntry, read_dead_letters
 from pml_common.bus.delivery import Receiver
-from pml_common.bus.errors import BusUnavailable, TooFewServers, Unreadable
+from pml_common.bus.errors import BusUnavailable, NotProvisioned, Unreadable
 from pml_common.bus.identity import Identity
 from pml_common.bus.journal import NatsJournal
 from pml_common.bus.key_value_cache import NatsKeyValueCache
@@ -64,7 +64,7 @@ M = TypeVar("M", bound=Message)
 Q = TypeVar("Q", bound=Query)
 R = TypeVar("R", bound=Contract)
 
-_ENSURE_AGAIN_S = 0.3
+_CHECK_AGAIN_S = 0.3
 
 
 class NatsBus(Bus):
@@ -83,16 +83,13 @@ class NatsBus(Bus):
         self._client = client
         self._service = service
         self._js = JetStreamContext(client, timeout=connection.REPLY_TIMEOUT_S)
-        self._stream_settings = stream_settings
         self._check = StreamCheck(client, service, stream_settings)
-        self._payloads = NatsPayloads(client, self._js)
-        self._cache = NatsKeyValueCache(client, self._js)
+        self._payloads = NatsPayloads(client, self._js, service)
+        self._cache = NatsKeyValueCache(client, self._js, identity)
         self._publisher = NatsPublisher(client, self._js, self._payloads, identity)
         self._receiver = Receiver(self._payloads, identity, self.publish)
         self._exchange = QueryExchange(self._payloads, identity, self.now)
-        self._consumers = NatsConsumers(
-            client, self._js, self._receiver, self._publisher, self.ensure
-        )
+        self._consumers = NatsConsumers(client, self._receiver, self._publisher)
         self._stalls = StallWatch(client, self._publisher, identity)
         self._journal = NatsJournal(client, self._receiver)
         self._sockets = SocketQueries(
@@ -121,11 +118,11 @@ class NatsBus(Bus):
         sockets: Mapping[str, Path] | None = None,
         patience_s: float = connection.PATIENCE_S,
     ) -> Self:
-        """Connect and ensure that the streams and our consumers exist. `identity` signs what is
-        published and verifies what is read; missing streams are created with `stream_settings`;
+        """Connect and check that streams and consumers are as configured. `identity` signs what is
+        published and verifies what is read; `stream_settings` are those that streams should have;
         `sockets` are the folders of services that queries reach over sockets (ADR 0009);
-        `patience_s` bounds the wait for a server, or for a cluster to elect its leader. Raises
-        BusUnavailable, TooFewServers."""
+        `patience_s` bounds the wait for a server, for a cluster to elect its leader, and for
+        provisioning. Raises BusUnavailable, NotProvisioned."""
         instance = instance or uuid4().hex[:8]
         give_up, buses = asyncio.get_running_loop().time() + patience_s, list[Self]()
 
@@ -146,9 +143,8 @@ class NatsBus(Bus):
             sockets=sockets,
         )
         try:
-            await bus.ensure_until(give_up)
+            await bus.check_until(give_up)
             await bus.clock.synchronize()
-            await bus.shortfall()
         except BaseException:
             await client.close()
             raise
@@ -156,22 +152,21 @@ class NatsBus(Bus):
         buses.append(bus)
         return bus
 
-    async def ensure(self) -> None:
-        """Create the catalog's streams, update our own, create or update our consumers."""
-        with server_errors(self._client, "create streams"):
-            await streams.ensure_all(self._js, self._service, self._stream_settings)
-
-    async def ensure_until(self, give_up: float) -> None:
-        """Call `ensure`, retrying until the event loop's time `give_up`."""
+    async def check_until(self, give_up: float) -> None:
+        """Check what we depend on, retrying until the event loop's time `give_up`. Raises
+        NotProvisioned, BusUnavailable."""
+        said: str | None = None
         while True:
             try:
-                return await self.ensure()
-            except (BusUnavailable, TooFewServers) as error:
-                passes = isinstance(error, BusUnavailable) or error.may_pass
-                if not passes or asyncio.get_running_loop().time() >= give_up:
+                with server_errors(self._client, "check the streams"):
+                    return await self._check.require()
+            except (BusUnavailable, NotProvisioned) as error:
+                if asyncio.get_running_loop().time() >= give_up:
                     raise
-                log.warning("NATS is not ready yet: %s", error)
-            await asyncio.sleep(_ENSURE_AGAIN_S)
+                if str(error) != said:
+                    said = str(error)
+                    log.warning("NATS is not ready yet: %s", said)
+            await asyncio.sleep(_CHECK_AGAIN_S)
 
     async def restart(self) -> None:
         """Request messages again after a lost connection."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pml_common.bus import names, streams, write_check
+from pml_common.bus.payloads import FORMER_STREAM
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer, Service
@@ -27,13 +28,12 @@ def permissions_of(service: Service) -> Permissions:
     publish = (
         *(names.filter_of(entry) for entry in catalog.MESSAGES if entry.sender == service),
         *(names.query_subject(each) for each in catalog.QUERIES if service in each.clients),
-        *_streams(service),
-        *_creating(service),
+        *_checking(service),
         *(subject for consumer in _consumers(service) for subject in _consuming(consumer)),
         *_reading(service),
         *_dead_letters(service),
         *_buckets(service),
-        *(each for each in write_check.subjects_of(service) if not each.startswith("$")),
+        *write_check.messages_of(service),
     )
     return Permissions(publish, tuple(_subscriptions(service)))
 
@@ -42,21 +42,13 @@ def _consumers(service: Service) -> Iterator[Consumer[Message]]:
     return (consumer for consumer in catalog.CONSUMERS if consumer.service == service)
 
 
-def _creating(service: Service) -> Iterator[str]:
-    for consumer in catalog.CONSUMERS:
-        if streams.creates(service, consumer):
-            stream, subjects = streams.stream_of(consumer), names.filter_of(consumer.message)
-            yield f"$JS.API.CONSUMER.CREATE.{stream}.{consumer.durable}.{subjects}"
-
-
-def _streams(service: Service) -> Iterator[str]:
-    """Any service may create a missing stream; the server refuses to recreate it differently."""
+def _checking(service: Service) -> Iterator[str]:
+    """Reading how streams and consumers are configured; nobody but the operator changes it."""
     yield "$JS.API.INFO"
-    for name in streams.stream_names():
-        yield f"$JS.API.STREAM.CREATE.{name}"
-        if streams.may_change(service, name):
-            yield f"$JS.API.STREAM.INFO.{name}"
-            yield f"$JS.API.STREAM.UPDATE.{name}"
+    for name in streams.used_by(service):
+        yield f"$JS.API.STREAM.INFO.{name}"
+    for consumer in streams.consumers_used_by(service):
+        yield f"$JS.API.CONSUMER.INFO.{streams.stream_of(consumer)}.{consumer.durable}"
 
 
 def _consuming(consumer: Consumer[Message]) -> Iterator[str]:
@@ -85,7 +77,6 @@ def _dead_letters(service: Service) -> Iterator[str]:
     if reader.service != service:
         return
     durable = f"{streams.stream_of(reader)}.{reader.durable}"
-    yield f"$JS.API.CONSUMER.CREATE.{durable}"
     yield f"$JS.API.CONSUMER.MSG.NEXT.{durable}"
     yield f"$JS.ACK.{durable}.>"
     queues = (each for each in catalog.MESSAGES if each.is_stored and each.kind != "evt")
@@ -94,10 +85,11 @@ def _dead_letters(service: Service) -> Iterator[str]:
 
 
 def _buckets(service: Service) -> Iterator[str]:
-    """Bodies are stored under their own digest, so all services may share the store."""
-    yield f"$O.{names.PAYLOAD_BUCKET}.>"
-    yield f"$JS.API.DIRECT.GET.{names.PAYLOAD_STREAM}"
-    yield f"$JS.API.STREAM.MSG.GET.{names.PAYLOAD_STREAM}"
+    """Each service stores bodies of its own, and reads all; the cache has one owner."""
+    yield f"{names.bodies_of(service)}.>"
+    for stream in (names.PAYLOAD_STREAM, FORMER_STREAM):
+        yield f"$JS.API.DIRECT.GET.{stream}"
+        yield f"$JS.API.STREAM.MSG.GET.{stream}"
     if service == streams.SHARED_STREAMS_OWNER:
         yield f"$KV.{names.CACHE_BUCKET}.>"
         yield f"$JS.API.DIRECT.GET.{names.CACHE_STREAM}.>"

@@ -139,7 +139,7 @@ class Puller(ABC):
             self._recovery = asyncio.create_task(self._recover_soon())
 
     async def _recover_soon(self) -> None:
-        """Ensure that a deleted or moved consumer exists, then request again."""
+        """Wait until a deleted or moved consumer exists, then request again."""
         while True:
             await asyncio.sleep(_RECOVERY_WAIT_S)
             try:

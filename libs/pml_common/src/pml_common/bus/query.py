@@ -106,6 +106,9 @@ class QueryServer:
         """Serve a query until `stop`: in one queue group, whatever scopes each replica serves."""
 
         async def receive(request: Request) -> None:
+            if not _is_asked(request):
+                log.warning("%s: a message that nobody asked is not answered", query_type.name)
+                return
             task = asyncio.create_task(self._answer(query_type, handler, request))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
@@ -135,6 +138,12 @@ class QueryServer:
             await request.respond(reply.data, dict(reply.headers) or None)
         except NatsError as error:
             log.warning("%s: the reply was lost: %s", query_type.name, error)
+
+
+def _is_asked(request: Request) -> bool:
+    """Return whether a client asks: what the server delivers to a subject that somebody named for
+    an answer of its API has no reply subject, or an acknowledgement's."""
+    return request._msg.reply.startswith(names.INBOXES)  # pyright: ignore[reportPrivateUsage] - there is no public way
 
 
 def _subscriptions_of(service: Service) -> list[Subscription]:

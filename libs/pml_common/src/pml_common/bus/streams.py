@@ -1,18 +1,16 @@
-"""Streams and consumers on the server, derived from the catalog and created idempotently."""
+"""Streams and consumers as the server should have them, derived from the catalog. Pure."""
 # nats-py leaves its **params untyped:
 # pyright: reportUnknownMemberType=false
 
-import asyncio
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, Literal
 
-from nats.js import JetStreamContext, api
-from nats.js.errors import APIError, NotFoundError
+from nats.js import api
 
 from pml_common.bus import names
-from pml_common.bus.errors import TooFewServers
+from pml_common.bus.server_api import Config
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer, DeadLetterConsumer, Service
@@ -29,22 +27,13 @@ MAX_ACK_PENDING = 1000
 MAX_REPLICAS = 5
 """The server's own limit."""
 Storage = Literal["file", "memory"]
+AnyConsumer = Consumer[Message] | DeadLetterConsumer
+ALL_CONSUMERS: tuple[AnyConsumer, ...] = (*catalog.CONSUMERS, catalog.GATEWAY_ON_DEAD_LETTER)
 
 _RETENTION: Mapping[str | None, api.RetentionPolicy] = {
     "cmd": api.RetentionPolicy.WORK_QUEUE,
     "run": api.RetentionPolicy.INTEREST,
 }
-_NAME_IN_USE = 10058
-_NO_PEERS = 10005
-_TOO_FEW_SERVERS = (_NO_PEERS, 10074)
-_MANAGED = (
-    *("subjects", "retention", "discard", "max_age", "max_msgs_per_subject", "duplicate_window"),
-    *("allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "deny_delete"),
-    *("num_replicas", "storage", "republish"),
-)
-"""The stream fields that we manage; others, such as its placement, are the operator's."""
-_PROVISIONED = ("num_replicas", "storage")
-"""Fields of an existing stream that only `pml bus provision` changes."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +47,7 @@ class StreamSettings:
 DEFAULTS: Final = StreamSettings()
 
 
-def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
+def stream_configs(settings: StreamSettings) -> list[Config]:
     """Return every stream: one per owner and kind of message, dead letters, the buckets."""
     subjects = {
         names.stream_of(entry.kind, entry.owner): [names.stream_subjects(entry.kind, entry.owner)]
@@ -82,7 +71,17 @@ def stream_configs(settings: StreamSettings) -> list[api.StreamConfig]:
     ]
     kept = [*streams, _payload_bucket(), _cache_bucket()]
     storage = api.StorageType(settings.storage)
-    return [each.evolve(num_replicas=settings.replicas, storage=storage) for each in kept]
+    return [
+        _sent(each.evolve(num_replicas=settings.replicas, storage=storage).as_dict())
+        for each in kept
+    ]
+
+
+def _sent(config: Mapping[str, object]) -> Config:
+    """Return a configuration as it is sent, without nats-py's enumerations."""
+    return {
+        name: value.value if isinstance(value, Enum) else value for name, value in config.items()
+    }
 
 
 def _republished(subjects: list[str]) -> api.RePublish:
@@ -93,24 +92,27 @@ def _republished(subjects: list[str]) -> api.RePublish:
 
 def stream_names() -> list[str]:
     """Return the names of all streams."""
-    return [config.name or "" for config in stream_configs(StreamSettings())]
+    return [config["name"] for config in stream_configs(DEFAULTS)]
 
 
 def _payload_bucket() -> api.StreamConfig:
-    """Configure the stream of an object store as nats-py does."""
-    bucket = names.PAYLOAD_BUCKET
+    """Configure the stream of large bodies: one message a subject, which nothing replaces."""
     return api.StreamConfig(
         name=names.PAYLOAD_STREAM,
-        subjects=[f"$O.{bucket}.C.>", f"$O.{bucket}.M.>"],
+        subjects=[names.PAYLOAD_SUBJECTS],
         max_age=PAYLOAD_AGE_S,
+        max_msgs_per_subject=1,
         discard=api.DiscardPolicy.NEW,
-        allow_rollup_hdrs=True,
+        discard_new_per_subject=True,
+        duplicate_window=DUPLICATE_WINDOW_S,
         allow_direct=True,
+        allow_msg_ttl=True,  # for write checks
     )
 
 
 def _cache_bucket() -> api.StreamConfig:
-    """Configure the stream of a key-value bucket as nats-py does."""
+    """Configure the stream of a key-value bucket as nats-py does, without roll-up, by which one
+    message may empty it."""
     return api.StreamConfig(
         name=names.CACHE_STREAM,
         subjects=[f"$KV.{names.CACHE_BUCKET}.>"],
@@ -119,28 +121,15 @@ def _cache_bucket() -> api.StreamConfig:
         duplicate_window=120.0,
         discard=api.DiscardPolicy.NEW,
         allow_direct=True,
-        allow_rollup_hdrs=True,
         allow_msg_ttl=True,
         deny_delete=True,
     )
 
 
-def differences(
-    config: api.StreamConfig, wanted: api.StreamConfig
-) -> Mapping[str, tuple[object, object]]:
-    """Return the managed fields that differ: current and wanted value of each."""
-    return {
-        name: (is_now, should_be)
-        for name in _MANAGED
-        if (should_be := getattr(wanted, name))  # else the server's default does
-        and (is_now := getattr(config, name)) != should_be
-    }
-
-
-def consumer_config(consumer: Consumer[Message] | DeadLetterConsumer) -> api.ConsumerConfig:
+def consumer_config(consumer: AnyConsumer) -> Config:
     """Configure a durable pull consumer; retries are delayed by naks, not by the server."""
     is_plain = isinstance(consumer, Consumer)
-    return api.ConsumerConfig(
+    config = api.ConsumerConfig(
         name=consumer.durable,
         durable_name=consumer.durable,
         filter_subject=names.filter_of(consumer.message) if is_plain else None,
@@ -149,114 +138,61 @@ def consumer_config(consumer: Consumer[Message] | DeadLetterConsumer) -> api.Con
         max_deliver=consumer.max_deliver,
         max_ack_pending=MAX_ACK_PENDING,
     )
+    return _sent(config.as_dict())
 
 
-def stream_of(consumer: Consumer[Message] | DeadLetterConsumer) -> str:
+def stream_of(consumer: AnyConsumer) -> str:
     """Return the stream that a consumer reads."""
     if isinstance(consumer, DeadLetterConsumer):
         return names.DEAD_STREAM
     return names.stream_of(consumer.message.kind, consumer.message.owner)
 
 
+def creation_of(consumer: AnyConsumer, config: Config) -> tuple[str, Config]:
+    """Return the request that creates or updates a consumer: its verb and its body."""
+    stream = stream_of(consumer)
+    filtered = f".{config['filter_subject']}" if "filter_subject" in config else ""
+    verb = f"CONSUMER.CREATE.{stream}.{consumer.durable}{filtered}"
+    return verb, {"stream_name": stream, "config": config}
+
+
 SHARED_STREAMS_OWNER: Service = "gateway"
-"""The service that may change the streams without an owner: dead letters and buckets."""
+"""The service that reports on the streams without an owner, and has the cache."""
 
 
-def may_change(service: str, stream: str) -> bool:
-    """Return whether a service may change an existing stream: only its owner may."""
+def owner_of(stream: str) -> str:
+    """Return the service that reports on a stream's replicas: its owner."""
     owned = {names.stream_of(entry.kind, entry.owner): entry.owner for entry in catalog.MESSAGES}
-    return owned.get(stream, SHARED_STREAMS_OWNER) == service
+    return owned.get(stream, SHARED_STREAMS_OWNER)
 
 
-async def ensure_all(js: JetStreamContext, service: str, settings: StreamSettings) -> None:
-    """Create missing streams, as any service may start first; update the service's own where they
-    differ, except provisioned fields, and create or update its consumers.
-
-    Raises TooFewServers if a required stream cannot be created."""
-    refused = await asyncio.gather(
-        *(_ensure_stream(js, config, service) for config in stream_configs(settings))
+def used_by(service: str) -> list[str]:
+    """Return the streams that a service depends on: what it publishes, consumes, reads, and where
+    its dead letters and large bodies go."""
+    published = (
+        names.stream_of(each.kind, each.owner)
+        for each in catalog.MESSAGES
+        if each.is_stored and service in (each.sender, each.owner)
     )
-    every = (*catalog.CONSUMERS, catalog.GATEWAY_ON_DEAD_LETTER)
-    own = (consumer for consumer in every if creates(service, consumer))
-    try:
-        await asyncio.gather(*(ensure_consumer(js, consumer) for consumer in own))
-    except NotFoundError as error:
-        raise next(filter(None, refused), error) from None
+    consumed = [stream_of(each) for each in consumers_used_by(service)]
+    read = (
+        names.stream_of("evt", owner)
+        for reader, owner in catalog.STREAM_READERS
+        if reader == service
+    )
+    shared = [names.DEAD_STREAM] if consumed else []
+    cache = [names.CACHE_STREAM] if service == SHARED_STREAMS_OWNER else []
+    return sorted({*published, *consumed, *read, *shared, *cache, names.PAYLOAD_STREAM})
 
 
-def creates(service: str, consumer: Consumer[Message] | DeadLetterConsumer) -> bool:
-    """Return whether a service creates a consumer: its own, and all of what it publishes to be kept
-    until it is handled, else a message could come before one of its consumers."""
-    if consumer.service == service or isinstance(consumer, DeadLetterConsumer):
-        return consumer.service == service
-    return consumer.message.until_handled and consumer.message.owner == service
-
-
-async def ensure_consumer(
-    js: JetStreamContext, consumer: Consumer[Message] | DeadLetterConsumer
-) -> None:
-    """Create or update one durable consumer."""
-    await js.add_consumer(stream_of(consumer), consumer_config(consumer))
-
-
-async def create_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
-    """Create one stream; no-op if it exists with the same configuration. Raises TooFewServers."""
-    with _too_few_servers(config):
-        await js.add_stream(config)
-
-
-async def update_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
-    """Update one stream to this configuration. Raises TooFewServers."""
-    with _too_few_servers(config):
-        await js.update_stream(config)
-
-
-@contextmanager
-def _too_few_servers(config: api.StreamConfig) -> Generator[None]:
-    try:
-        yield
-    except APIError as error:
-        if error.err_code not in _TOO_FEW_SERVERS:
-            raise
-        name, replicas = config.name or "", config.num_replicas or 1
-        may_pass = error.err_code == _NO_PEERS
-        said = error.description or ""
-        raise TooFewServers(name, replicas, said, may_pass=may_pass) from error
-
-
-async def find_stream(js: JetStreamContext, name: str) -> api.StreamInfo | None:
-    """Return the server's description of a stream, or None."""
-    try:
-        return await js.stream_info(name)
-    except NotFoundError:
-        return None
-
-
-async def _ensure_stream(
-    js: JetStreamContext, wanted: api.StreamConfig, service: str
-) -> TooFewServers | None:
-    """Create or update one stream; return the error if another service's could not be created."""
-    name, refusal = wanted.name or "", None
-    try:
-        await create_stream(js, wanted)
-        return None
-    except TooFewServers as refused:
-        refusal = refused
-    except APIError as error:
-        if error.err_code != _NAME_IN_USE:
-            raise
-    if not may_change(service, name):
-        return refusal
-    found = await find_stream(js, name)
-    if found is None:
-        if refusal is not None:
-            raise refusal
-        return None
-    changes = {
-        field: should_be
-        for field, (_, should_be) in differences(found.config, wanted).items()
-        if field not in _PROVISIONED
-    }
-    if changes:
-        await update_stream(js, found.config.evolve(**changes))
-    return None
+def consumers_used_by(service: str) -> Iterator[AnyConsumer]:
+    """Yield the consumers that a service depends on: its own, and all of what it publishes to be
+    kept until it is handled, else a message could come before one of its consumers."""
+    for consumer in ALL_CONSUMERS:
+        waited_for = (
+            not isinstance(consumer, DeadLetterConsumer)
+            and consumer.message.until_handled
+            and consumer.message.owner == service
+        )
+        if consumer.service == service or waited_for:
+            yield consumer

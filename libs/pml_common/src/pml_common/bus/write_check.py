@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from typing import NotRequired, TypedDict
+from uuid import uuid4
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -20,19 +21,23 @@ from pml_common.contracts import catalog
 
 WITHIN_S = 4.0
 _GONE_AFTER = {Header.MSG_TTL.value: "1s"}
-_IN_ITS_PLACE = {Header.ROLLUP.value: "sub"}
 _OUT_OF_RESOURCES = 500
 """The lowest status that means that the server failed; lower ones mean that we lack permission."""
 
 
 def subjects_of(service: str) -> Sequence[str]:
     """Return the subjects that a service checks: each stream it publishes to, and the payloads."""
+    return [*messages_of(service), _payloads(service)]
+
+
+def messages_of(service: str) -> Sequence[str]:
+    """Return those of the streams of messages, which are always the same."""
     checked = {
         names.write_check(each.kind, each.owner)
         for each in catalog.MESSAGES
         if each.sender == service and each.is_stored
     }
-    return [*sorted(checked), _payloads(service)]
+    return sorted(checked)
 
 
 def every_subject() -> Sequence[str]:
@@ -48,7 +53,8 @@ def every_subject() -> Sequence[str]:
 
 
 def _payloads(who: str) -> str:
-    return f"$O.{names.PAYLOAD_BUCKET}.C.write-check-{who}"
+    """Return a new subject for each check: a subject of bodies takes one message."""
+    return f"{names.bodies_of(who)}.write-check.{uuid4().hex}"
 
 
 async def refusal(
@@ -62,10 +68,8 @@ async def refusal(
 
 
 async def _refused(client: Client, subject: str, must_exist: bool) -> str | None:
-    # In a bucket the last check replaces the others; in message streams each one expires.
-    headers = _IN_ITS_PLACE if subject.startswith("$O.") else _GONE_AFTER
     try:
-        reply = await client.request(subject, b"", timeout=WITHIN_S, headers=headers)
+        reply = await client.request(subject, b"", timeout=WITHIN_S, headers=_GONE_AFTER)
     except NoRespondersError:
         # The stream does not exist or, in a cluster, has no leader.
         return f"{subject}: no server stores it" if must_exist else None

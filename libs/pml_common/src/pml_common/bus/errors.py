@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pml_common.errors import Rejected, Retryable
+from pml_common.errors import Rejected, Retryable, ServedElsewhere
 
 __all__ = [
     "BusError",
@@ -16,6 +16,7 @@ __all__ = [
     "QueryFailed",
     "Rejected",
     "Retryable",
+    "ServedElsewhere",
     "StaleServer",
     "TooFewServers",
     "Unreadable",

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from libs.pml_common.tests.support.builders import after, run_finished
 from pml_common.bus import codec
 from pml_common.bus.delivery import DeadLetter, Leave, Retry, dispose
-from pml_common.bus.errors import BusUnavailable, Fenced, NotBelieved, Rejected, Retryable
+from pml_common.bus.errors import (
+    BusUnavailable,
+    Fenced,
+    NotBelieved,
+    Rejected,
+    Retryable,
+    ServedElsewhere,
+)
 from pml_common.bus.identity import SIGNATURE, all_services_identity
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -121,6 +128,10 @@ def test_a_subject_identifies_its_message_type(entry: MessageType[Message]) -> N
         (RuntimeError("bug"), 4, DeadLetter("RuntimeError: bug (delivery 4 of 4)")),
         (BusUnavailable("gone"), 5, Retry(1.0)),
         (BusUnavailable("gone"), 6, DeadLetter("BusUnavailable: gone (delivery 6 of 6)")),
+        (ServedElsewhere("b"), 1, Retry(0.05)),
+        (ServedElsewhere("b"), 3, Retry(0.2)),
+        (ServedElsewhere("b"), 5, Retry(0.8)),
+        (ServedElsewhere("b"), 6, DeadLetter("ServedElsewhere: b (delivery 6 of 6)")),
         (Rejected("never"), 1, DeadLetter("never")),
         (Fenced("s", 1), 1, Leave()),
         (Fenced("s", 1), 4, Leave()),

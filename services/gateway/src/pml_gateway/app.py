@@ -48,6 +48,8 @@ from pml_gateway.application.speculation_learning import SpeculationLearning
 from pml_gateway.domain.api.capability_tools import changes_tools
 from pml_gateway.domain.api.speculation_threshold import KEPT
 from pml_gateway.domain.servers.offers import Offers
+from pml_gateway.domain.workflow.provenance import answers_stored_request
+from pml_gateway.entrypoints.bus.in_scope import in_scope
 from pml_gateway.entrypoints.bus.on_analysis_rejected import on_analysis_rejected
 from pml_gateway.entrypoints.bus.on_ask_outcome import on_ask_outcome
 from pml_gateway.entrypoints.bus.on_call_ended import on_call_ended, on_calls_ended
@@ -146,7 +148,9 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             announcer = ToolAnnouncer(bus, settings.scope, bus.now, quarantine.reports)
             listeners += [announcer.announce, _change_publisher(endpoint)]
             await register_handlers(parts)
-            await bus.listen(catalog.CAPABILITY_CHANGED, _capability_publisher(endpoint))
+            await bus.listen(
+                catalog.CAPABILITY_CHANGED, _capability_publisher(endpoint, settings.scope)
+            )
             await listen_to_replicas(bus, endpoint)
             tell = endpoint.tools_changed, endpoint.offers_changed
             lists = PolicyChanges(settings.scope, policies.of, tools, servers, *tell)
@@ -198,19 +202,16 @@ async def register_handlers(parts: Parts) -> None:
     elsewhere = parts.elsewhere
     await bus.listen(catalog.WORKFLOW_AWAITED, elsewhere.on_workflow_awaited, wants=elsewhere.wants)
     await bus.listen(catalog.TOOLS_LISTED, parts.acceptance.on_tools_listed)
-    ours = (parts.settings.scope,)
-    await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool, scopes=ours)
+    ours = parts.settings.scope
+    await bus.serve(catalog.CALL_TOOL, parts.calls.on_call_tool, scopes=(ours,))
     await bus.serve(catalog.ASK_OUTCOME, partial(on_ask_outcome, workflows=parts.workflows))
     deciding = {"workflows": parts.workflows, "rulings": parts.rulings}
-    await bus.consume(
-        catalog.GATEWAY_ON_EXECUTION_ANALYZED, partial(on_execution_analyzed, **deciding)
-    )
-    await bus.consume(
-        catalog.GATEWAY_ON_ANALYSIS_REJECTED, partial(on_analysis_rejected, **deciding)
-    )
-    await bus.consume(
-        catalog.GATEWAY_ON_WORKFLOW_PARKED, partial(on_workflow_parked, **step, **judging)
-    )
+    analyzed = in_scope(ours, partial(on_execution_analyzed, **deciding), answers_stored_request)
+    await bus.consume(catalog.GATEWAY_ON_EXECUTION_ANALYZED, analyzed)
+    not_analyzed = in_scope(ours, partial(on_analysis_rejected, **deciding))
+    await bus.consume(catalog.GATEWAY_ON_ANALYSIS_REJECTED, not_analyzed)
+    parked = in_scope(ours, partial(on_workflow_parked, **step, **judging))
+    await bus.consume(catalog.GATEWAY_ON_WORKFLOW_PARKED, parked)
     await bus.consume_batches(
         catalog.GATEWAY_ON_WORKFLOW_ACCEPTED,
         partial(on_workflows_accepted, workflows=parts.workflows),
@@ -303,6 +304,7 @@ def periodic_work(
     """List the work that the gateway does without a request or a message."""
     due = partial(
         on_due,
+        parts.settings.scope,
         workflows=parts.workflows,
         store=parts.stores.workflows,
         tools=parts.tools,
@@ -377,9 +379,11 @@ def _change_publisher(endpoint: McpEndpoint) -> OnTools:
     return publish_change
 
 
-def _capability_publisher(endpoint: McpEndpoint) -> Callable[[CapabilityChanged], Awaitable[None]]:
+def _capability_publisher(
+    endpoint: McpEndpoint, scope: Scope
+) -> Callable[[CapabilityChanged], Awaitable[None]]:
     async def publish_change(change: CapabilityChanged) -> None:
-        if changes_tools(change):
+        if change.scope == scope and changes_tools(change):
             await endpoint.tools_changed()
 
     return publish_change

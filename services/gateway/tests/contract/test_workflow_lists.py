@@ -91,14 +91,15 @@ async def test_a_cursor_leads_on_through_what_waits(workflows: WorkflowStore) ->
     assert rest.next_cursor is None
 
 
-async def test_what_stands_still_is_due_in_every_scope(workflows: WorkflowStore) -> None:
-    here, there = workflow(), workflow(scope=ELSEWHERE, at=later(1))
-    for one in (here, there, workflow(at=later(100))):
+async def test_what_stands_still_is_due_in_its_scope(workflows: WorkflowStore) -> None:
+    there, first, second = workflow(scope=ELSEWHERE), workflow(), workflow(at=later(1))
+    for one in (there, second, first, workflow(at=later(100))):
         await workflows.accept(one, (one.requested,))
-    assert await workflows.due(later(59), 10) == []
-    due = [(SCOPE, here.workflow_id), (ELSEWHERE, there.workflow_id)]
-    assert await workflows.due(later(61), 10) == due
-    assert await workflows.due(later(61), 1) == due[:1]
+    assert await workflows.due(SCOPE, later(59), 10) == []
+    assert await workflows.due(ELSEWHERE, later(61), 10) == [there.workflow_id]
+    due = [first.workflow_id, second.workflow_id]
+    assert await workflows.due(SCOPE, later(61), 10) == due
+    assert await workflows.due(SCOPE, later(61), 1) == due[:1]
 
 
 async def test_old_ended_workflows_are_forgotten_but_those_with_an_approval(

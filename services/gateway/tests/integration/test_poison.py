@@ -167,7 +167,7 @@ async def test_no_workflow_outlives_its_time_and_the_slack_whatever_is_published
 async def _ended_by(here: World, of: Workflow) -> float:
     """Return when it has ended if the clock is advanced to each due time."""
     at, now = of.requested.requested_at, of
-    assert await eventually(lambda: here.parts.stores.workflows.due(_FAR, 10))  # has its row
+    assert await eventually(lambda: here.parts.stores.workflows.due(SCOPE, _FAR, 10))  # has its row
     for _ in range(20):
         now = await state_of(here, of)
         if now.finished_at is not None:
@@ -180,4 +180,4 @@ async def _ended_by(here: World, of: Workflow) -> float:
 
 async def _sweep(here: World, at: datetime) -> None:
     parts = here.parts
-    await on_due(parts.workflows, parts.stores.workflows, parts.tools, lambda: at)
+    await on_due(SCOPE, parts.workflows, parts.stores.workflows, parts.tools, lambda: at)

@@ -13,7 +13,7 @@ from pml_common.contracts.gateway import ApprovalDecided
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.acceptance import IncomingRequest, Program, accepted
 from pml_gateway.entrypoints.timers.on_due import on_due
-from services.gateway.tests.support.builders import AT, ELSEWHERE, RULES, TERMS
+from services.gateway.tests.support.builders import AT, ELSEWHERE, RULES, SCOPE, TERMS
 from services.gateway.tests.support.harness import World, Worlds
 
 pytestmark = pytest.mark.integration
@@ -137,7 +137,7 @@ async def test_an_expired_approval_ends_the_workflow_once(world: Worlds) -> None
     async with world() as w:
         asked = await w.execute("ask")
         parts = w.parts
-        tick = partial(on_due, parts.workflows, parts.stores.workflows, parts.tools)
+        tick = partial(on_due, SCOPE, parts.workflows, parts.stores.workflows, parts.tools)
         await tick(parts.bus.now)
         assert (await w.workflow(asked["workflow_id"]))["status"] == "approval_required"
         for _ in range(2):

@@ -226,7 +226,7 @@ async def test_a_call_of_a_gateway_that_died_is_unknown_once_it_is_due(world: Wo
         running = await _stored(w)
         assert running.due_at is not None
         for at, status in ((later(0), "running"), (running.due_at, "error")):
-            await on_due(w.parts.workflows, w.kept, w.parts.tools, now=lambda at=at: at)
+            await on_due(SCOPE, w.parts.workflows, w.kept, w.parts.tools, now=lambda at=at: at)
             assert (await _only(w))["status"] == status
         assert (await _only(w))["error"]["kind"] == "outcome_unknown"
         _release(w)

@@ -138,8 +138,9 @@ class FakeWorkflows(WorkflowStore):
         raise NotImplementedError
 
     @override
-    async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
-        return [key for key, each in self.kept.items() if each.due_at and each.due_at <= now]
+    async def due(self, scope: Scope, now: datetime, limit: int) -> Sequence[UUID]:
+        due = [each for each in self.kept.values() if each.due_at and each.due_at <= now]
+        return [each.workflow_id for each in due if each.scope == scope]
 
 
 class FakeLedger(CallLedger):

@@ -28,6 +28,7 @@ async def test_an_outage_of_the_bus_postpones_the_end_of_an_overdue_workflow() -
 
     async def state_at(at: datetime) -> str | None:
         await on_due(
+            new.scope,
             workflows=workflow_service(store, bus),
             store=store,
             tools=ToolRouter([]),
@@ -49,7 +50,7 @@ async def test_a_run_is_commanded_again_once_no_executor_is_to_have_it() -> None
 
     async def commands_at(at: datetime) -> int:
         with suppress(BusUnavailable, StorageUnavailable):
-            await on_due(service, store, ToolRouter([]), now=lambda: at)
+            await on_due(new.scope, service, store, ToolRouter([]), now=lambda: at)
         bus.broker.available = True
         return len(await bus.salvage(catalog.RUN_WORKFLOW, new.scope, str(new.workflow_id)))
 

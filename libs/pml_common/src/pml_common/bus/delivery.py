@@ -16,6 +16,7 @@ from pml_common.bus.errors import (
     NotBelieved,
     Rejected,
     Retryable,
+    ServedElsewhere,
     Unreadable,
     Unsigned,
 )
@@ -67,6 +68,9 @@ def deliveries() -> int:
 _UNREADABLE_TRIES = 3
 """Few: only a lagging replica makes a message unreadable temporarily."""
 
+_ELSEWHERE_S = 0.05
+"""First delay of a message for another replica; it doubles up to the consumer's longest."""
+
 Disposition = Done | Retry | DeadLetter | Leave
 
 
@@ -85,6 +89,8 @@ def dispose(error: Exception, consumer: DeliveryOptions, deliveries: int) -> Dis
         reason = f"{type(error).__name__}: {text_of(error)}"
         return DeadLetter(f"{reason} (delivery {deliveries} of {limit})")
     delays = consumer.retry_delays_s
+    if isinstance(error, ServedElsewhere):
+        return Retry(min(_ELSEWHERE_S * 2 ** (deliveries - 1), delays[-1]))
     return Retry(delays[min(deliveries, len(delays)) - 1])
 
 
@@ -120,7 +126,10 @@ class Receiver:
                 tracing.mark_failed(span, error)
                 outcome = dispose(error, consumer, deliveries)
                 what = f"{consumer.durable}: delivery {deliveries} of {envelope.subject}"
-                log.warning("%s failed: %s", what, outcome, exc_info=error)
+                if isinstance(error, ServedElsewhere) and isinstance(outcome, Retry):
+                    log.debug("%s: %s", what, error)
+                else:
+                    log.warning("%s failed: %s", what, outcome, exc_info=error)
                 return outcome
         return Done()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pml_common.contracts.base import Message
-from pml_common.errors import Rejected, Retryable
+from pml_common.errors import Rejected, Retryable, ServedElsewhere
 
 __all__ = [
     "BusError",
@@ -19,6 +19,7 @@ __all__ = [
     "QueryFailed",
     "Rejected",
     "Retryable",
+    "ServedElsewhere",
     "StaleServer",
     "Unreadable",
     "Unsigned",

@@ -275,8 +275,8 @@ class LiveWorkflows(LiveWorkflowStore):
         return await self._store.forget(ended_before, limit)
 
     @override
-    async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
-        return await self._store.due(now, limit)
+    async def due(self, scope: Scope, now: datetime, limit: int) -> Sequence[UUID]:
+        return await self._store.due(scope, now, limit)
 
     async def _add(self, workflows: Sequence[Workflow]) -> Set[_Key]:
         """Store workflows that have no row; return the keys of those that had none. What is known

@@ -117,8 +117,8 @@ class WorkflowStore(Protocol):
         whose result is cached."""
         ...
 
-    async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
-        """List workflows of all scopes whose next step is overdue."""
+    async def due(self, scope: Scope, now: datetime, limit: int) -> Sequence[UUID]:
+        """List workflows whose next step is overdue."""
         ...
 
 

@@ -299,10 +299,10 @@ class PostgresWorkflowStore(WorkflowStore):
             return len(await conn.fetch(_SQL["forget-workflows"], ended_before, limit))
 
     @override
-    async def due(self, now: datetime, limit: int) -> Sequence[tuple[Scope, UUID]]:
+    async def due(self, scope: Scope, now: datetime, limit: int) -> Sequence[UUID]:
         async with connection(self._pool) as conn:
-            rows = await conn.fetch(_SQL["list-due"], now, limit)
-        return [(scope_of(row), row["workflow_id"]) for row in rows]
+            rows = await conn.fetch(_SQL["list-due"], *scope_columns(scope), now, limit)
+        return [row["workflow_id"] for row in rows]
 
 
 def _place(after: After | None) -> tuple[datetime | None, UUID | None]:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
 
+from pml_common.contracts.scope import Scope
 from pml_common.outages import Outage, downtime_since, no_outages
 from pml_gateway.application.workflow_service import WorkflowService
 from pml_gateway.domain.tool_calls.repeatable import read_only_among, repeatable_among
@@ -17,13 +18,15 @@ _MOST_AT_ONCE = 100
 
 
 async def on_due(
+    scope: Scope,
     workflows: WorkflowService,
     store: WorkflowStore,
     tools: KnownTools,
     now: Callable[[], datetime],
     outages: Callable[[], Sequence[Outage]] = no_outages,
 ) -> None:
-    """Take the due step of every workflow that has one; safe to run in any number of gateways."""
+    """Take the due step of every workflow of a scope that has one; safe to run in any number of
+    gateways. Those of other scopes have tools that are not listed here."""
     at, here, away = now(), monotonic(), outages()
 
     def step(workflow: Workflow, *, is_held: bool) -> Step:
@@ -34,7 +37,7 @@ async def on_due(
         due = Due(at, repeatable, without_bus, read_only, is_held)
         return workflows.advance(workflow, due)
 
-    for scope, workflow_id in await store.due(at, _MOST_AT_ONCE):
+    for workflow_id in await store.due(scope, at, _MOST_AT_ONCE):
         known = await workflows.known(scope, workflow_id)  # with an end that the journal has
         is_held = known is not None and await workflows.is_held(known)
         await workflows.step(scope, workflow_id, partial(step, is_held=is_held))

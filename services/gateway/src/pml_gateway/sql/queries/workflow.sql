@@ -249,12 +249,11 @@ FROM workflow
 WHERE org = $1 AND project = $2 AND state = 'awaiting_approval'
 
 -- name: list-due
--- Over all scopes: the clock works for the gateway, not for a caller.
-SELECT org, project, workflow_id
+SELECT workflow_id
 FROM workflow
-WHERE due_at <= $1
+WHERE org = $1 AND project = $2 AND due_at <= $3
 ORDER BY due_at
-LIMIT $2
+LIMIT $4
 
 -- name: forget-workflows
 -- Over all scopes: the clock works for the gateway, not for a caller.

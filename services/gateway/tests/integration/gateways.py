@@ -22,7 +22,7 @@ from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts.gateway import CallTool, ToolsListed
 from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.app import serve
@@ -176,7 +176,7 @@ async def stored_call(dsn: str, tool: ToolDefinition, args: JsonObject) -> CallT
     node = TaskNode(id="n1", tool=tool.tool_id, line=1, column=1, arguments=shown)
     structure = StaticStructure(nodes=(node,))
     run = running(new, analysis.model_copy(update={"structure": structure}), {tool.tool_id: tool})
-    async with open_schema(dsn, "gateway", "pml_gateway") as pool:
+    async with open_scoped_schema(dsn, "gateway", "pml_gateway") as pool:
         store = PostgresWorkflowStore(pool)
         await store.accept(new, (new.requested,))
         await store.change(SCOPE, new.workflow_id, lambda _: (replace(run, approval=None), ()))

@@ -34,9 +34,10 @@ from libs.pml_local.tests.support.harness import (
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import FindTrace, ListTraces
 from pml_common.contracts.trace import BranchDecision
-from pml_common.storage.pool import Pool, connection, transaction
+from pml_common.storage.pool import transaction
 from pml_common.storage.queries import load_queries
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.application.relearning import delete_some, delete_workflow
 from pml_learner.domain.orders import order_of
@@ -108,23 +109,23 @@ async def learn(store: PostgresTraceStore, runs: Sequence[RunFinished]) -> float
     return len(runs) / (time.perf_counter() - began)
 
 
-async def copied(pool: Pool, count: int) -> float:
+async def copied(pool: ScopedPools, count: int) -> float:
     """Return the rows a second that are copied of so many stored traces into an equal table."""
-    async with transaction(pool) as session:
+    async with transaction(pool.batch) as session:
         found = await session.fetch("SELECT * FROM execution_trace LIMIT $1", count)
         rows = [tuple(row) for row in found]
         await session.execute("CREATE TABLE copy (LIKE execution_trace INCLUDING ALL)")
-    async with transaction(pool) as session:
+    async with transaction(pool.batch) as session:
         began = time.perf_counter()
         await session.copy_records_to_table("copy", records=rows)
     rate = len(rows) / (time.perf_counter() - began)
-    async with connection(pool) as session:
+    async with pool.across() as session:
         await session.execute("DROP TABLE copy")
     return rate
 
 
 async def in_turns(
-    pool: Pool, store: PostgresTraceStore, count: int
+    pool: ScopedPools, store: PostgresTraceStore, count: int
 ) -> tuple[dict[int, list[tuple[float, float]]], int]:
     """Return the traces learned and rows copied a second in each turn, by the number of
     capabilities, and the number of traces stored."""
@@ -136,12 +137,14 @@ async def in_turns(
     return rates, TURNS * len(rates) * count
 
 
-async def fill(pool: Pool, store: PostgresTraceStore, dsn: str, known: int, traces: int) -> None:
+async def fill(
+    pool: ScopedPools, store: PostgresTraceStore, dsn: str, known: int, traces: int
+) -> None:
     """Copy the stored traces over the days before, until there are so many."""
     copies = max(0, traces // known - 1)
     now = datetime.now(UTC)
     await store.make_room((now - timedelta(days=day)).timestamp() * 1e3 for day in range(DAYS + 1))
-    async with connection(pool) as session:
+    async with pool.across() as session:
         names = [row["column_name"] for row in await session.fetch(_COLUMNS)]
     values = ", ".join(_FRESH.get(name, f"trace.{name}") for name in names)
     statement = _FILL.format(columns=", ".join(names), values=values)
@@ -165,9 +168,9 @@ async def timed(name: str, operation: Callable[[], Awaitable[object]], plan: str
     return Timed(name, median(took), max(took), plan)
 
 
-async def plan_of(pool: Pool, name: str, *args: object) -> str:
+async def plan_of(pool: ScopedPools, name: str, *args: object) -> str:
     """Run a statement of the store and return its plan with row counts; undo what it did."""
-    async with connection(pool) as session:
+    async with pool.across() as session:
         undone = session.transaction()
         await undone.start()
         try:
@@ -179,7 +182,9 @@ async def plan_of(pool: Pool, name: str, *args: object) -> str:
     return "\n".join(row[0] for row in rows)
 
 
-async def operations(pool: Pool, store: PostgresTraceStore, known: RunFinished) -> list[Timed]:
+async def operations(
+    pool: ScopedPools, store: PostgresTraceStore, known: RunFinished
+) -> list[Timed]:
     """Time every operation of the store."""
     capability, where = known.capability.capability_id, (SCOPE.org, SCOPE.project)
     intent, page, first = f"{known.intent} 7", (21, 0), (None,) * 3
@@ -218,7 +223,7 @@ async def operations(pool: Pool, store: PostgresTraceStore, known: RunFinished) 
 
 
 async def _deep(
-    pool: Pool, store: PostgresTraceStore, name: str, query: ListTraces, order: str
+    pool: ScopedPools, store: PostgresTraceStore, name: str, query: ListTraces, order: str
 ) -> Timed:
     """Time the page after the 200 pages of 200 before."""
     cursor = None
@@ -231,7 +236,7 @@ async def _deep(
     return await timed(f"{name}, after 40,000", lambda: store.traces(later), plan)
 
 
-async def _retention(pool: Pool, store: PostgresTraceStore) -> list[Timed]:
+async def _retention(pool: ScopedPools, store: PostgresTraceStore) -> list[Timed]:
     now, found = datetime.now(UTC), list[Timed]()
     old = now - timedelta(days=DAYS - 2)
     plan = await plan_of(pool, "list-old", SCOPE.org, SCOPE.project, old, 1000)
@@ -267,7 +272,7 @@ async def measure_store(given: argparse.Namespace, home: Path) -> list[str]:
     async with (
         running_postgres(home, **DURABLE) as server,
         Databases(server).empty() as dsn,
-        open_schema(dsn, "learner", "pml_learner") as pool,
+        open_scoped_schema(dsn, "learner", "pml_learner") as pool,
     ):
         store = PostgresTraceStore(pool)
         first = [run_of(number) for number in range(CAPABILITIES)]
@@ -284,7 +289,7 @@ async def measure_store(given: argparse.Namespace, home: Path) -> list[str]:
                 "",
             )
         await fill(pool, store, dsn, known + CAPABILITIES, given.traces)
-        async with connection(pool) as session:
+        async with pool.across() as session:
             count = await session.fetchval("SELECT count(*) FROM execution_trace")
             size = await session.fetchval(_SIZE)
         say(f"{count} traces, {int(size) / 2**20:.0f} MiB with their indexes:", "")

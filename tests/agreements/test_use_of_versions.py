@@ -13,7 +13,7 @@ from pml_cli.client import Client
 from pml_cli.commands.reading import capabilities
 from pml_cli.output import Output
 from pml_common.contracts import catalog
-from pml_common.storage.schema import open_schema, open_scoped_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.entrypoints.mcp.meta_tools import PML_LIST_CAPABILITIES
 from pml_gateway.ports import Caller
@@ -80,7 +80,7 @@ async def _serve(bus: MemoryBus, stores: Stores, embedder: Embedder) -> None:
 async def _gateway(databases: Databases) -> AsyncGenerator[World]:
     async with (
         databases.copy(Schema("gateway", "pml_gateway")) as dsn,
-        open_schema(dsn, "gateway", "pml_gateway") as pool,
+        open_scoped_schema(dsn, "gateway", "pml_gateway") as pool,
         running_world(pool, peers_there=False) as world,
     ):
         yield world

@@ -10,7 +10,7 @@ from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import streams
 from pml_common.contracts import catalog
 from pml_common.storage.migrations import migrate, pending_migrations, read_migrations
-from pml_common.storage.roles import find_roles
+from pml_common.storage.roles import find_roles, roles_of
 from tests.deploy.manifests import manifests, of_kind
 from tools.k8s.nats_users import users
 from tools.k8s.rendering import ROOT
@@ -107,15 +107,14 @@ async def test_roles_of_the_cluster_may_migrate_their_own_schemas_alone(postgres
         await admin.close()
 
 
-_ROLES = [*_STORED, *(f"registry_registry_{kind}" for kind in ("app", "reach", "batch"))]
+_ROLES = [*_STORED, *(role for name in _STORED for role in roles_of(name, name).all)]
 
 
 async def _check_role(dsn: str, name: str) -> None:
     migrations = read_migrations(f"pml_{name}")
-    assert await migrate(dsn, name, migrations, with_roles=name == "registry")
+    assert await migrate(dsn, name, migrations, with_roles=True)
     assert await pending_migrations(dsn, name, migrations) == []
-    if name == "registry":
-        assert (await find_roles(dsn, name)).batch == "registry_registry_batch"
+    assert (await find_roles(dsn, name)).batch == f"{name}_{name}_batch"
     other = "learner" if name == "gateway" else "gateway"
     session = await asyncpg.connect(dsn)
     with pytest.raises(asyncpg.InsufficientPrivilegeError):

@@ -9,6 +9,11 @@ from pml_common.storage.migrations import Migration, migrate, read_migrations
 from tests.upgrade.schema_changes import breaks, contract_of, read_schema
 from tools.release.migrations import SCHEMAS, present, released
 
+WALLS = ("0000_row_security.sql", "0013_row_security.sql", "0017_row_security.sql")
+WALLED = "under row-level security now"
+"""What the release after v0.1.0 breaks once: gateways and learners of before see no row of their
+schema any more, and stop first (docs/operations.md)."""
+
 schemas = pytest.mark.parametrize("schema", SCHEMAS)
 
 
@@ -17,7 +22,7 @@ async def problems(
 ) -> list[str]:
     """Apply released migrations, then each further one, and return what these break. One marked as
     the contract of a released migration may break what the former release used."""
-    roles = schema == "registry"
+    roles = schema in SCHEMAS
     await migrate(dsn, schema, before, with_roles=roles)
     session = await asyncpg.connect(dsn)
     try:
@@ -50,7 +55,8 @@ async def test_new_migrations_leave_what_the_release_uses(schema: str, postgres_
     every, known = read_migrations(f"pml_{schema}"), released()[schema]
     before = [each for each in every if each.name in known]
     further = [each for each in every if each.name not in known]
-    assert await problems(postgres_dsn, schema, before, further) == []
+    found = await problems(postgres_dsn, schema, before, further)
+    assert [each for each in found if not each.startswith(WALLS) or WALLED not in each] == []
 
 
 @pytest.mark.integration

@@ -1,5 +1,5 @@
--- A role for each service, which owns its schema and sees no other, and the registry's three that own
--- nothing (docs/registry.md, tenancy): the statements of k8s/components/postgres/cluster.yaml, which
+-- A role for each service, which owns its schema and sees no other, and three for each schema that own
+-- nothing (docs/decisions/0023): the statements of k8s/components/postgres/cluster.yaml, which
 -- tests/deploy compares.
 CREATE EXTENSION IF NOT EXISTS vector;
 CREATE ROLE gateway;
@@ -9,6 +9,14 @@ CREATE SCHEMA gateway AUTHORIZATION gateway;
 CREATE SCHEMA learner AUTHORIZATION learner;
 CREATE SCHEMA registry AUTHORIZATION registry;
 GRANT CREATE ON DATABASE pml TO gateway, learner, registry;
+CREATE ROLE gateway_gateway_app;
+CREATE ROLE gateway_gateway_reach;
+CREATE ROLE gateway_gateway_batch;
+GRANT gateway_gateway_app, gateway_gateway_reach, gateway_gateway_batch TO gateway WITH INHERIT FALSE, SET TRUE;
+CREATE ROLE learner_learner_app;
+CREATE ROLE learner_learner_reach;
+CREATE ROLE learner_learner_batch;
+GRANT learner_learner_app, learner_learner_reach, learner_learner_batch TO learner WITH INHERIT FALSE, SET TRUE;
 CREATE ROLE registry_registry_app;
 CREATE ROLE registry_registry_reach;
 CREATE ROLE registry_registry_batch;

@@ -14,8 +14,8 @@ from libs.pml_local.tests.support.databases import (
     shared_database,
 )
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.storage.pool import Pool
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.live_workflows import LiveWorkflows
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
@@ -40,27 +40,27 @@ async def shared(databases: Databases) -> AsyncGenerator[SharedDatabase]:
 
 
 @pytest.fixture(scope="session")
-async def shared_pool(shared: SharedDatabase) -> AsyncGenerator[Pool]:
+async def shared_pool(shared: SharedDatabase) -> AsyncGenerator[ScopedPools]:
     """Sessions on the shared database, whatever is in it."""
-    async with open_schema(shared.dsn, GATEWAY.name, GATEWAY.package) as pool:
+    async with open_scoped_schema(shared.dsn, GATEWAY.name, GATEWAY.package) as pool:
         yield pool
 
 
 @pytest.fixture
-async def pool(shared: SharedDatabase, shared_pool: Pool) -> Pool:
+async def pool(shared: SharedDatabase, shared_pool: ScopedPools) -> ScopedPools:
     """Sessions on the shared database, which is empty."""
     await shared.empty()
     return shared_pool
 
 
 @pytest.fixture
-def stores(pool: Pool) -> Stores:
+def stores(pool: ScopedPools) -> Stores:
     """The stores, empty; the outbox hands out messages at once."""
     rows = PostgresWorkflowStore(pool, patience_s=PATIENCE_S, head_start=timedelta(0))
     return replace(postgres_stores(pool, PATIENCE_S), workflows=LiveWorkflows(rows, MemoryBus()))
 
 
 @pytest.fixture
-def world(pool: Pool) -> Worlds:
+def world(pool: ScopedPools) -> Worlds:
     """Starts gateways on the shared database, which is empty."""
     return partial(running_world, pool)

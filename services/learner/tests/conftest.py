@@ -10,8 +10,8 @@ from libs.pml_local.tests.support.databases import (
     SharedDatabase,
     shared_database,
 )
-from pml_common.storage.pool import Pool
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 
 LEARNER = Schema("learner", "pml_learner")
@@ -32,14 +32,16 @@ async def learner_database(databases: Databases) -> AsyncIterator[SharedDatabase
 
 
 @pytest.fixture(scope="session")
-async def learner_pool(learner_database: SharedDatabase) -> AsyncIterator[Pool]:
+async def learner_pool(learner_database: SharedDatabase) -> AsyncIterator[ScopedPools]:
     """Sessions of the shared database, for those who empty it themselves."""
-    async with open_schema(learner_database.dsn, "learner", "pml_learner") as pool:
+    async with open_scoped_schema(learner_database.dsn, "learner", "pml_learner") as pool:
         yield pool
 
 
 @pytest.fixture
-async def trace_store(learner_database: SharedDatabase, learner_pool: Pool) -> PostgresTraceStore:
+async def trace_store(
+    learner_database: SharedDatabase, learner_pool: ScopedPools
+) -> PostgresTraceStore:
     """An empty trace store."""
     await learner_database.empty()
     return PostgresTraceStore(learner_pool)

@@ -223,16 +223,14 @@ def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
 
 
 def run_migrations(
-    name: Service, settings: StorageSettings, *, owner_dsn: str | None = None, roles: bool = False
+    name: Service, settings: StorageSettings, *, owner_dsn: str | None = None
 ) -> None:
-    """Apply the migrations that the service's schema lacks, with its `roles`; needs no bus. Exits
+    """Apply the migrations that the service's schema lacks, with its roles; needs no bus. Exits
     non-zero where it cannot."""
     set_up_logging(name, settings.log_level, settings.log_format)
     dsn, patience_s = owner_dsn or settings.postgres_dsn, settings.start_patience_s
     try:
-        uvloop.run(
-            migrate_schema(dsn, name, f"pml_{name}", patience_s=patience_s, with_roles=roles)
-        )
+        uvloop.run(migrate_schema(dsn, name, f"pml_{name}", patience_s=patience_s))
     except (StorageUnavailable, MigrationChanged, RolesMissing) as error:
         log.critical("cannot migrate: %s", error)
         raise SystemExit(1) from None
@@ -297,7 +295,10 @@ async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | Non
         await bus.drain(max(_LEAST_DRAIN_S, drained_by - clock()))
 
     async with AsyncExitStack() as stack:
-        served = await stack.enter_async_context(serve(settings, bus))
+        try:
+            served = await stack.enter_async_context(serve(settings, bus))
+        except RolesMissing as error:
+            raise CannotStart(str(error)) from error
         if not isinstance(served, RunningService):
             served = RunningService(served)
         # Entered last, left first: resources close only after the handlers are done.

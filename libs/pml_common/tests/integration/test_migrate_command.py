@@ -8,7 +8,7 @@ import pytest
 
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.schema import await_migrations, open_schema
+from pml_common.storage.schema import await_migrations, open_scoped_schema
 
 pytestmark = pytest.mark.integration
 
@@ -50,10 +50,10 @@ async def test_who_waits_for_migrations_applies_none(postgres_dsn: str) -> None:
 
 async def test_who_waits_opens_the_schema_once_it_is_migrated(postgres_dsn: str) -> None:
     async def opened() -> object:
-        async with open_schema(
+        async with open_scoped_schema(
             postgres_dsn, "learner", "pml_learner", patience_s=30, migrates=False
         ) as pool:
-            return await pool.fetchval("SELECT count(*) > 0 FROM schema_migration")
+            return await pool.batch.fetchval("SELECT count(*) > 0 FROM schema_migration")
 
     waiting = asyncio.create_task(opened())
     code, said = await _migrate("pml_learner", postgres_dsn)

@@ -38,8 +38,6 @@ class Schema:
 
     name: str
     package: str
-    with_roles: bool = False
-    """Whether its rows are kept apart by scope (row-level security)."""
 
 
 class Databases:
@@ -62,12 +60,7 @@ class Databases:
         if schema not in self._migrated:
             template = f"template_{schema.name}"
             await self._administer(f"CREATE DATABASE {template}")
-            await migrate_schema(
-                self._server.dsn(template),
-                schema.name,
-                schema.package,
-                with_roles=schema.with_roles,
-            )
+            await migrate_schema(self._server.dsn(template), schema.name, schema.package)
             self._migrated[schema] = template
         # Copying the files is several times as fast as logging them (the default strategy).
         source = f" TEMPLATE {self._migrated[schema]} STRATEGY file_copy"

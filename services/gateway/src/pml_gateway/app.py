@@ -20,7 +20,7 @@ from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import ToolDefinition
 from pml_common.http_server import HttpServer, inherited, serve_http
 from pml_common.service import RunningService
-from pml_common.storage.schema import open_schema, storage_check
+from pml_common.storage.schema import open_scoped_schema, storage_check
 from pml_gateway.adapters.bus.client_sessions import BusClientSessions
 from pml_gateway.adapters.bus.retrying_query_client import RetryingQueryClient
 from pml_gateway.adapters.bus.tool_announcer import ToolAnnouncer
@@ -109,12 +109,17 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
 
     dsn, patience_s = settings.postgres_dsn, settings.start_patience_s
     async with (
-        open_schema(
-            dsn, "gateway", "pml_gateway", patience_s=patience_s, migrates=settings.migrates
-        ) as pool,
+        open_scoped_schema(
+            dsn,
+            "gateway",
+            "pml_gateway",
+            patience_s=patience_s,
+            migrates=settings.migrates,
+            shares=False,
+        ) as pools,
         liveness_lock(dsn, instance),
     ):
-        stores = postgres_stores(pool, settings.gateway_storage_patience_s)
+        stores = postgres_stores(pools, settings.gateway_storage_patience_s)
         quarantine = Quarantine(stores.accepted, settings.scope, bus.now)
         async with configured_servers(
             settings.mcp_servers,
@@ -126,7 +131,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             on_log,
         ) as (servers, configured):
             stubs = [StubTools()] if settings.gateway_stub_tools else []
-            checks = {"postgres": storage_check(pool)}
+            checks = {"postgres": storage_check(pools.batch)}
             outputs = ObservedOutputs(bus.publish, settings.scope)
             queries = RetryingQueryClient(bus, settings.gateway_owner_patience_s)
             policies = PolicyFile(settings.gateway_policy_file, settings.gateway_policy)
@@ -159,7 +164,7 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
                 background(
                     (*periodic_work(parts, announcer, outputs), std.announce(on_tools), looks)
                 ),
-                measured(parts.admission, servers, pool),
+                measured(parts.admission, servers, pools),
                 _serving(parts, endpoint, listening) as http,
             ):
                 # Only now: once a tool is announced, everything must be ready to call it.

@@ -23,7 +23,7 @@ from pml_common.contracts.gateway import CallTool, ToolsListed
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.structure import Argument, LiteralArgument, StaticStructure, TaskNode
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.stub_tools import ECHO
 from pml_gateway.app import serve
@@ -179,7 +179,7 @@ async def stored_call(
     node = TaskNode(id="n1", tool=tool.tool_id, line=1, column=1, arguments=shown)
     structure = StaticStructure(nodes=(node,))
     run = running(new, analysis.model_copy(update={"structure": structure}), {tool.tool_id: tool})
-    async with open_schema(dsn, "gateway", "pml_gateway") as pool:
+    async with open_scoped_schema(dsn, "gateway", "pml_gateway") as pool:
         store = PostgresWorkflowStore(pool)
         await store.accept(new, (new.requested,))
         await store.change(scope, new.workflow_id, lambda _: (replace(run, approval=None), ()))

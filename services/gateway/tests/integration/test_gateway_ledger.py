@@ -16,7 +16,7 @@ from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.contracts import catalog
 from pml_common.contracts.gateway import CallTool, ToolOutcome
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.adapters.postgres.liveness_lock import liveness_lock
 from pml_gateway.domain.tool_calls.ledger import LOST
@@ -100,7 +100,7 @@ async def test_a_process_is_seen_alive_while_its_session_lasts(postgres_dsn: str
     instance = uuid4()
     async with (
         tcp_proxy(postgres_dsn) as link,
-        open_schema(postgres_dsn, "gateway", "pml_gateway") as pool,
+        open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as pool,
     ):
         ledger = PostgresCallLedger(pool)
         assert not await ledger.lives(instance)

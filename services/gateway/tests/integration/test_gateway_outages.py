@@ -8,7 +8,7 @@ import pytest
 
 from libs.pml_local.tests.support.harness import RunningNats, eventually
 from libs.pml_local.tests.support.tcp_proxy import tcp_proxy
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from services.gateway.tests.integration.gateways import Gateway, gateway, peers
 from services.gateway.tests.support.builders import SCOPE
@@ -92,7 +92,7 @@ async def test_without_postgres_what_runs_at_once_is_accepted_and_finished_once_
         assert (await hanging)["status"] == "success"
         ran = await begun
         assert ran["status"] == "success"
-        async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
+        async with open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
             rows = PostgresWorkflowStore(pool)
             await eventually(lambda: _succeeded(rows, UUID(ran["workflow_id"])))
         assert (await g.execute())["status"] == "success"

@@ -1,9 +1,8 @@
 """Postgres outages during tool calls: each call is made once, and its outcome is the tool's."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from typing import NoReturn
 from uuid import uuid4
 
 import asyncpg
@@ -12,11 +11,11 @@ import pytest
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.gateway import CallTool, ToolOutcome
+from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.pool import Connection, Pool, connection
-from pml_common.storage.schema import open_schema
-from pml_gateway.adapters.postgres import ledger as postgres_ledger
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import LOST, Entry, fingerprint
@@ -79,23 +78,22 @@ async def test_calls_under_which_postgres_falls_again_and_again_keep_their_outco
 ) -> None:
     servers, patient = CountingServers(), {"timeout_s": 50.0}  # on a busy machine, too
     asked = [call(workflow(), WRITE).model_copy(update=patient) for _ in range(CALLS)]
-    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
+    async with open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
         calls = tool_calls(servers, PostgresCallLedger(pool), now=lambda: datetime.now(UTC))
         asking = [asyncio.create_task(_outcome(calls, each)) for each in asked]
         while not all(each.done() for each in asking):
             await _end_connections(postgres_dsn)
         assert {each.result().status for each in asking} == {"ok"}
         assert servers.made_in_all == CALLS
-    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
+    async with open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
         kept = [await PostgresCallLedger(pool).find(each) for each in asked]
         assert [each.outcome for each in kept if each] == [each.result() for each in asking]
 
 
-@asynccontextmanager
-async def _unconfirmed(pool: Pool) -> AsyncGenerator[Connection]:
-    """A connection that is lost after its statement has taken effect."""
-    async with connection(pool) as held:
-        yield held
+async def _unconfirmed(pool: ScopedPools, scope: Scope, query: str, *values: object) -> NoReturn:
+    """Lose the connection after the statement has taken effect."""
+    async with pool.transaction(scope) as held:
+        await held.execute(query, *values)
     raise StorageUnavailable("the connection was lost before the answer came")
 
 
@@ -103,10 +101,10 @@ async def test_a_beginning_that_was_stored_and_not_confirmed_is_no_call(
     postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers, asked = CountingServers(), call(workflow(), WRITE)
-    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
+    async with open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
         ledger = PostgresCallLedger(pool)
         calls = tool_calls(servers, ledger, now=lambda: datetime.now(UTC))
-        monkeypatch.setattr(postgres_ledger, "connection", _unconfirmed)
+        monkeypatch.setattr(ScopedPools, "change", _unconfirmed)
         with pytest.raises(QueryFailed, match="nothing was called"):
             await calls.on_call_tool(asked)
         monkeypatch.undo()
@@ -120,11 +118,11 @@ async def test_a_call_that_was_made_is_not_taken_for_a_beginning_without_one(
 ) -> None:
     """The first beginning was confirmed, so its call was made; a later one was not confirmed."""
     asked, owner = call(workflow(), WRITE), uuid4()
-    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
+    async with open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
         ledger = PostgresCallLedger(pool)
         made = Entry(fingerprint(asked), owner, later(10), tool=asked.tool)
         assert await ledger.begin(asked, made) is None
-        monkeypatch.setattr(postgres_ledger, "connection", _unconfirmed)
+        monkeypatch.setattr(ScopedPools, "change", _unconfirmed)
         with pytest.raises(StorageUnavailable):
             await ledger.begin(asked, Entry(fingerprint(asked), owner, later(11)))
         monkeypatch.undo()

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from pml_common.storage.pool import Pool, connection
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.outbox_relay import OutboxRelay
 from pml_gateway.adapters.postgres.outbox import PostgresOutbox
@@ -25,16 +25,16 @@ UNREADABLE = {"of-a-newer-version": "{}", "run-workflow": r'{"scope": "secret \u
 
 
 @pytest.fixture
-async def pool(postgres_dsn: str) -> AsyncGenerator[Pool]:
-    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as opened:
+async def pool(postgres_dsn: str) -> AsyncGenerator[ScopedPools]:
+    async with open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as opened:
         yield opened
 
 
 async def test_what_cannot_be_read_is_set_aside_with_the_reason_and_its_neighbours_go_on(
-    pool: Pool, caplog: pytest.LogCaptureFixture
+    pool: ScopedPools, caplog: pytest.LogCaptureFixture
 ) -> None:
     bus, outbox, new = MemoryBus(), PostgresOutbox(pool, lease=timedelta(0)), workflow()
-    async with connection(pool) as session:
+    async with pool.across() as session:
         for name, content in UNREADABLE.items():
             await session.execute(PUT, name, content)
     await PostgresWorkflowStore(pool, head_start=timedelta(0)).accept(new, (new.requested,))
@@ -46,7 +46,7 @@ async def test_what_cannot_be_read_is_set_aside_with_the_reason_and_its_neighbou
     assert stored.message == new.requested
     await outbox.drop([new.requested.event_id])
     assert await outbox.claim(10) == []
-    async with connection(pool) as session:
+    async with pool.across() as session:
         left = {row["message"]: row["set_aside_because"] for row in await session.fetch(LEFT)}
     assert left["of-a-newer-version"] == "there is no message type of-a-newer-version"
     assert left["run-workflow"] == "it is no run-workflow: scope: must be an object"

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.domain.workflow.events import Analyzed
 from pml_gateway.domain.workflow.result_cache import CachedResult, ResultKey
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.integration
 async def test_a_workflow_whose_result_is_cached_stays_until_that_is_over(
     postgres_dsn: str,
 ) -> None:
-    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
+    async with open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
         stores, new = postgres_stores(pool, 10), workflow()
         await stores.workflows.accept(new, ())
         for cause in (Analyzed(analyzed(new), AT), finished(new, result=1)):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_gateway.adapters.postgres.workflows import PostgresWorkflowStore
 from pml_gateway.adapters.workflow_cache import WorkflowCache
 from pml_gateway.domain.workflow.events import Analyzed, NotAnalyzed
@@ -30,7 +30,7 @@ class Replicas:
 
 @pytest.fixture
 async def replicas(postgres_dsn: str) -> AsyncIterator[Replicas]:
-    async with open_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
+    async with open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
         yield Replicas(
             PostgresWorkflowStore(pool, patience_s=10), PostgresWorkflowStore(pool, patience_s=10)
         )

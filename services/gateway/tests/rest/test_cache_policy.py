@@ -2,7 +2,7 @@
 
 import pytest
 
-from pml_common.storage.pool import Pool, connection
+from pml_common.storage.scoped import ScopedPools
 from services.gateway.tests.support.builders import ELSEWHERE, READ, WRITE, workflow
 from services.gateway.tests.support.cached import MEMOIZE, PERSISTENT, allow, choose, learn, look
 from services.gateway.tests.support.fakes import record
@@ -24,7 +24,9 @@ async def test_a_policy_is_shown_and_setting_it_again_keeps_results(
 
 
 @pytest.mark.parametrize("cache", [MEMOIZE, PERSISTENT])
-async def test_another_policy_invalidates_all_results(w: World, pool: Pool, cache: Json) -> None:
+async def test_another_policy_invalidates_all_results(
+    w: World, pool: ScopedPools, cache: Json
+) -> None:
     await choose(w, cache)
     await look(w)
     await choose(w, {"policy": "none"})
@@ -33,7 +35,7 @@ async def test_another_policy_invalidates_all_results(w: World, pool: Pool, cach
     await choose(w, cache)
     assert "cached" not in await look(w)
     assert (await look(w))["cached"]
-    async with connection(pool) as conn:
+    async with pool.across() as conn:
         kept = await conn.fetch("SELECT DISTINCT revision FROM cached_result")
     assert [row["revision"] for row in kept] == ([3] if cache == PERSISTENT else [])
 

@@ -13,7 +13,7 @@ from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.clock import ManualClock
 from pml_common.contracts.gateway import WorkflowAwaited
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_common.testing.memory_broker import MemoryBroker
 from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.local_notifier import LocalNotifier
@@ -68,7 +68,7 @@ class Two:
 
 
 @pytest.fixture
-async def two(pool: Pool, world: Worlds) -> AsyncGenerator[Two]:
+async def two(pool: ScopedPools, world: Worlds) -> AsyncGenerator[Two]:
     async with asyncio.timeout(PATIENCE_S), world() as w, _beside(w, pool) as other:
         first = await w.execute("ask hang")
         await w.decide(first["workflow_id"], "approve")
@@ -76,7 +76,7 @@ async def two(pool: Pool, world: Worlds) -> AsyncGenerator[Two]:
 
 
 @asynccontextmanager
-async def _beside(w: World, pool: Pool) -> AsyncGenerator[Parts]:
+async def _beside(w: World, pool: ScopedPools) -> AsyncGenerator[Parts]:
     bus = MemoryBus(w.broker)
     other = assembled(settings(), bus, postgres_stores(pool, PATIENCE_S), w.servers)
     await register_handlers(other)
@@ -153,7 +153,7 @@ async def test_only_shared_workflows_are_remembered(monkeypatch: pytest.MonkeyPa
         assert told == [(waited, "staying")]
 
 
-async def test_a_gateway_uses_the_clock_that_all_processes_share(pool: Pool) -> None:
+async def test_a_gateway_uses_the_clock_that_all_processes_share(pool: ScopedPools) -> None:
     shared = datetime(2031, 7, 1, tzinfo=UTC)
     bus, stores = MemoryBus(MemoryBroker(ManualClock(shared))), postgres_stores(pool, PATIENCE_S)
     assert assembled(settings(), bus, stores, FakeServers()).programs.now() == shared

@@ -17,7 +17,7 @@ from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.executor import CancelRun
 from pml_common.contracts.gateway import ToolOutcome
 from pml_common.contracts.tool import JsonObject, ToolDefinition
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_common.testing.memory_broker import MemoryBroker
 from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.bus.capability_names import CachedCapabilityNames
@@ -207,7 +207,7 @@ class Worlds(Protocol):
 
 @asynccontextmanager
 async def running_world(
-    pool: Pool, peers_there: bool = True, **changed: object
+    pool: ScopedPools, peers_there: bool = True, **changed: object
 ) -> AsyncGenerator[World]:
     """Run a gateway and the services around it until the context exits."""
     broker, servers, stores = MemoryBroker(), FakeServers(), postgres_stores(pool, PATIENCE_S)

@@ -14,7 +14,7 @@ from pml_common.contracts import catalog
 from pml_common.contracts.executor import RunFinished
 from pml_common.health import Checks
 from pml_common.storage.errors import map_unavailable
-from pml_common.storage.schema import open_schema, storage_check
+from pml_common.storage.schema import open_scoped_schema, storage_check
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.application.relearning import delete_old_traces, relearn_stale
 from pml_learner.application.replay import Replay
@@ -51,14 +51,15 @@ _MONTHS_EVERY_S = 6 * 3600.0
 @asynccontextmanager
 async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Run the learner until the context exits."""
-    async with open_schema(
+    async with open_scoped_schema(
         settings.postgres_dsn,
         "learner",
         "pml_learner",
         patience_s=settings.start_patience_s,
         migrates=settings.migrates,
-    ) as pool:
-        traces = PostgresTraceStore(pool, settings.learner_inline_result_bytes)
+        shares=False,
+    ) as pools:
+        traces = PostgresTraceStore(pools, settings.learner_inline_result_bytes)
         pauses = Pauses(time.monotonic, _PAUSE_S)
         unavailable = partial(QueryFailed, "unavailable")
         await bus.serve(
@@ -119,7 +120,7 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
             again, every_s = partial(replay_some, replay, at_once), 60 * at_once / some
             works.append(run_periodically(again, every_s, first_after_s=_DELETE_FIRST_S))
         async with background(works):
-            yield {"postgres": storage_check(pool)}
+            yield {"postgres": storage_check(pools.batch)}
 
 
 async def live_first(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pml_common.storage.pool import transaction
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.application.relearning import fold_away, rebuild_step
 from pml_learner.domain.temporal_difference import TdRule
@@ -21,9 +21,9 @@ CAPABILITY = SCOPE, finished_run().capability.capability_id
 async def test_old_rows_and_rows_that_an_old_process_changed_are_adopted(
     postgres_dsn: str,
 ) -> None:
-    async with open_schema(postgres_dsn, "learner", "pml_learner") as pool:
+    async with open_scoped_schema(postgres_dsn, "learner", "pml_learner") as pool:
         store, old_learning = PostgresTraceStore(pool), OLD_LEARNING.model_dump_json()
-        async with transaction(pool) as session:
+        async with transaction(pool.batch) as session:
             await session.execute(
                 "INSERT INTO learning (org, project, capability_id, code_hash, run_count, "
                 "success_count, success_streak, mean_duration_ms, learning) "
@@ -46,7 +46,7 @@ async def test_old_rows_and_rows_that_an_old_process_changed_are_adopted(
         assert stepped is not None
         assert (stepped[0].is_done, stepped[0].changed, stepped[1]) == (True, False, 1)
 
-        async with transaction(pool) as session:  # a process of the version before learns
+        async with transaction(pool.batch) as session:  # a process of the version before learns
             await session.execute("UPDATE learning SET run_count = 4, success_count = 3")
         await on_runs_finished([finished_run()], store, RULE)
         async with store.relearning(CAPABILITY) as row:

@@ -24,7 +24,7 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import EdgesObserved, LearningUpdated, ListTraces, TracePage
 from pml_common.contracts.uses import UsesObserved
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.app import serve
 from pml_learner.domain.batch import capabilities_of, lessons_of
@@ -202,7 +202,7 @@ async def test_a_batch_whose_commit_fails_is_stored_once_it_is_delivered_again(
     consumer = catalog.LEARNER_ON_RUN_FINISHED.durable
     async with (
         tcp_proxy(postgres_dsn) as proxy,
-        open_schema(proxy.dsn, "learner", "pml_learner") as pool,
+        open_scoped_schema(proxy.dsn, "learner", "pml_learner") as pool,
     ):
         store = PostgresTraceStore(pool)
 

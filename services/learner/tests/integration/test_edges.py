@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from libs.pml_local.tests.support.databases import SharedDatabase
 from pml_common.contracts.learner import EdgesObserved
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.temporal_difference import TdRule
 from pml_learner.entrypoints.bus.on_run_finished import on_runs_finished
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.integration
 )
 async def test_counts_are_equal_under_any_order_duplication_and_redelivery(
     learner_database: SharedDatabase,
-    learner_pool: Pool,
+    learner_pool: ScopedPools,
     times: list[int],
     again: list[int],
     order: random.Random,

@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from pml_common.contracts.learner import LearningUpdated, ListTraces
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_common.testing.memory_bus import MemoryBus
 from pml_learner.adapters.postgres_learning import PostgresRelearning
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
@@ -231,7 +231,7 @@ class OneUnreadable(PostgresTraceStore):
 
 
 async def test_a_capability_that_cannot_be_rebuilt_holds_up_no_other(
-    trace_store: TraceStore, learner_pool: Pool, caplog: pytest.LogCaptureFixture
+    trace_store: TraceStore, learner_pool: ScopedPools, caplog: pytest.LogCaptureFixture
 ) -> None:
     store, bus, other = OneUnreadable(learner_pool), MemoryBus(), finished_run(code_hash="cd" * 32)
     await on_runs_finished([finished_run(), other], store, RULE)

@@ -3,7 +3,7 @@
 import pytest
 
 from pml_common.contracts.learner import FindTrace
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.domain.large_results import trace_of
 from pml_learner.domain.lesson import Experience, learn
@@ -31,7 +31,7 @@ async def test_a_store_keeps_the_reference(trace_store: TraceStore) -> None:
     assert [len(trace.large_results) for trace in expected] == [2, 0]
 
 
-async def test_the_limit_is_a_setting(trace_store: TraceStore, learner_pool: Pool) -> None:
+async def test_the_limit_is_a_setting(trace_store: TraceStore, learner_pool: ScopedPools) -> None:
     run, store = run_with("small"), PostgresTraceStore(learner_pool, most_bytes=6)
     await on_runs_finished([run], store, TdRule())
     found = await store.trace(FindTrace(scope=SCOPE, trace_id=run.trace_id))

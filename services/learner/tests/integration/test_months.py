@@ -12,8 +12,8 @@ from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import FindTrace, ListTraces, TraceOrder
 from pml_common.contracts.scope import Scope
 from pml_common.storage.migrations import migrate, read_migrations
-from pml_common.storage.pool import Pool, connection
-from pml_common.storage.schema import open_schema
+from pml_common.storage.schema import open_scoped_schema
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.application.relearning import delete_some
 from pml_learner.domain.retention import Retention
@@ -79,8 +79,8 @@ async def left(store: TraceStore, scope: Scope = SCOPE) -> set[UUID]:
     return {each.workflow_id for each in (await store.traces(ListTraces(scope=scope))).traces}
 
 
-async def tables(pool: Pool) -> set[str]:
-    async with connection(pool) as held:
+async def tables(pool: ScopedPools) -> set[str]:
+    async with pool.across() as held:
         return {row["relname"] for row in await held.fetch(TABLES)}
 
 
@@ -151,7 +151,7 @@ async def test_a_month_is_dropped_once_no_scope_keeps_a_trace_of_it(
 
 
 async def test_a_month_that_another_replica_dropped_is_made_again(postgres_dsn: str) -> None:
-    async with open_schema(postgres_dsn, "learner", "pml_learner") as pool:
+    async with open_scoped_schema(postgres_dsn, "learner", "pml_learner") as pool:
         one, other = PostgresTraceStore(pool), PostgresTraceStore(pool)
         await learn(one, run_of(300))
         table = f"execution_trace_{NOW - 300 * DAY:%Y_%m}"
@@ -166,12 +166,12 @@ async def test_a_month_that_another_replica_dropped_is_made_again(postgres_dsn: 
 
 
 async def test_a_new_month_gets_statistics_once_it_has_traces(postgres_dsn: str) -> None:
-    async with open_schema(postgres_dsn, "learner", "pml_learner") as pool:
+    async with open_scoped_schema(postgres_dsn, "learner", "pml_learner") as pool:
         store = PostgresTraceStore(pool)
 
         async def known() -> set[str]:
             await store.know_months()
-            async with connection(pool) as held:
+            async with pool.across() as held:
                 rows = await held.fetch(KNOWN)
             return {row["relname"] for row in rows}
 
@@ -193,7 +193,7 @@ async def test_stored_traces_are_carried_over(empty_dsn: str) -> None:
         parent = ids[number - 1] if number else None
         await session.execute(OLD_ROW, capability, ids[number], NOW - days * DAY, parent)
     await session.close()
-    async with open_schema(empty_dsn, "learner", "pml_learner") as pool:
+    async with open_scoped_schema(empty_dsn, "learner", "pml_learner") as pool:
         store = PostgresTraceStore(pool)
         page = await store.traces(ListTraces(scope=SCOPE, capability_id=capability))
         assert [trace.trace_id for trace in page.traces] == ids

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from libs.pml_local.tests.support.databases import SharedDatabase
 from pml_common.contracts.error import Fault
 from pml_common.contracts.learner import ExecutionTrace
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.adapters.postgres_traces import PostgresTraceStore
 from pml_learner.application.relearning import rebuild_step
 from pml_learner.domain.lesson import Experience
@@ -40,7 +40,7 @@ RULE = TdRule()
 )
 async def test_any_interleaving_duplication_and_redelivery_teaches_what_the_reference_says(
     learner_database: SharedDatabase,
-    learner_pool: Pool,
+    learner_pool: ScopedPools,
     ends: list[tuple[bool, Fault | None, int]],
     data: st.DataObject,
 ) -> None:

@@ -11,7 +11,7 @@ from pml_common.contracts import catalog
 from pml_common.health import Checks
 from pml_common.service import signing_key_of, trusted_keys_of
 from pml_common.storage.errors import map_unavailable
-from pml_common.storage.schema import storage_check
+from pml_common.storage.schema import open_scoped_schema, storage_check
 from pml_registry.adapters.bus_outcomes import BusWorkflowOutcomes
 from pml_registry.adapters.chat_names import ChatNameModel
 from pml_registry.adapters.code_hashes import CodeHashes
@@ -23,7 +23,6 @@ from pml_registry.adapters.postgres_edges import PostgresEdgeStore
 from pml_registry.adapters.postgres_graph import PostgresGraphStore
 from pml_registry.adapters.postgres_names import PostgresNameStore
 from pml_registry.adapters.postgres_records import PostgresRecordStore
-from pml_registry.adapters.postgres_schema import open_registry
 from pml_registry.adapters.postgres_signatures import PostgresSignatureStore
 from pml_registry.adapters.postgres_tools import PostgresToolStore
 from pml_registry.adapters.signed_mark import SignedMark
@@ -96,10 +95,12 @@ _RETRY_S = 5.0
 async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
     """Run the registry until the context exits."""
     async with (
-        open_registry(
+        open_scoped_schema(
             settings.postgres_dsn,
-            settings.registry_owner_dsn,
-            settings.start_patience_s,
+            "registry",
+            "pml_registry",
+            owner_dsn=settings.registry_owner_dsn,
+            patience_s=settings.start_patience_s,
             migrates=settings.migrates,
         ) as pools,
         search_of(settings, pools) as search,

@@ -35,7 +35,7 @@ from pml_registry.ports.records import RecordStore
 from pml_registry.ports.vectors import VectorIndex
 from services.registry.tests.support.builders import TrustedHashes
 
-REGISTRY = Schema("registry", "pml_registry", with_roles=True)
+REGISTRY = Schema("registry", "pml_registry")
 Edges = Mapping[tuple[str, str, str], tuple[int, str]]
 """Count and source, by both ends and type."""
 VERIFIED_RUNS = 3

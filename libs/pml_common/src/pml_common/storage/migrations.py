@@ -12,6 +12,8 @@ from pml_common.storage.roles import ensure_roles
 
 _LOCK = 0x504D4C  # "PML": replicas that start together migrate one after the other
 
+_MAKES_PROTECT = "CREATE FUNCTION protect("
+
 
 @dataclass(frozen=True)
 class Migration:
@@ -32,8 +34,12 @@ def inbox_migrations() -> Sequence[Migration]:
 
 
 def read_migrations(package: str) -> Sequence[Migration]:
-    """Return the inbox's migration, then those in `<package>/sql/migrations`, by name."""
-    return [*inbox_migrations(), *_read(package, "sql/migrations")]
+    """Return the inbox's migration, what keeps rows apart by scope, then those in
+    `<package>/sql/migrations`, by name."""
+    own = _read(package, "sql/migrations")
+    if any(_MAKES_PROTECT in each.sql for each in own):  # from before these were shared
+        return [*inbox_migrations(), *own]
+    return [*inbox_migrations(), *_read("pml_common.storage", "sql_scoped"), *own]
 
 
 def _read(package: str, folder: str) -> Sequence[Migration]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 
 from pml_common.storage.errors import StorageUnavailable
@@ -28,6 +28,7 @@ INBOX_RETENTION = timedelta(days=7)
 
 _PRUNE_EVERY_S = 3600.0
 _CLOSE_WITHIN_S = 5.0
+_SESSIONS = 8
 _FEW_SESSIONS = 4
 _WRITE_CHECK = """
 SET LOCAL work_mem = '64kB';
@@ -39,24 +40,6 @@ ON CONFLICT (message_id, consumer) DO UPDATE SET handled_at = now()
 
 
 @asynccontextmanager
-async def open_schema(
-    dsn: str, schema: str, package: str, *, patience_s: float = 30.0, migrates: bool = True
-) -> AsyncGenerator[Pool]:
-    """Migrate `schema` with the migrations of `package`, then open a pool on it and prune its inbox
-    until the context exits. Waits up to `patience_s` for a server that is still starting and, where
-    it `migrates` nothing itself, for all migrations to be applied.
-
-    Raises StorageUnavailable, MigrationChanged.
-    """
-    if migrates:
-        await migrate_schema(dsn, schema, package, patience_s=patience_s)
-    else:
-        await await_migrations(dsn, schema, package, patience_s=patience_s)
-    async with _opened(dsn, schema, None, patience_s=patience_s) as pool, _pruned(pool, schema):
-        yield pool
-
-
-@asynccontextmanager
 async def open_scoped_schema(
     dsn: str,
     schema: str,
@@ -65,37 +48,44 @@ async def open_scoped_schema(
     owner_dsn: str | None = None,
     patience_s: float = 30.0,
     migrates: bool = True,
+    shares: bool = True,
 ) -> AsyncGenerator[ScopedPools]:
-    """Open a schema as `open_schema` does, its rows kept apart by scope: sessions for queries
-    of one scope, and fewer for what others share and for work over all, none as the schema's
-    owner. `owner_dsn`: the
-    owner's, if it is not the one of `dsn`.
+    """Migrate `schema` with the migrations of `package`, then open pools on it, and prune its inbox
+    until the context exits. Waits up to `patience_s` for a server that is still starting and, where
+    it `migrates` nothing itself, for all migrations to be applied.
+
+    Rows are kept apart by scope: sessions for queries of one scope, and fewer for what others share
+    (only where the schema `shares`) and for work over all, none as the schema's owner. `owner_dsn`:
+    the owner's, if it is not the one of `dsn`.
 
     Raises StorageUnavailable, MigrationChanged, RolesMissing.
     """
     if migrates:
-        owner = owner_dsn or dsn
-        await migrate_schema(owner, schema, package, patience_s=patience_s, with_roles=True)
+        await migrate_schema(owner_dsn or dsn, schema, package, patience_s=patience_s)
     else:
         await await_migrations(dsn, schema, package, patience_s=patience_s)
     with storage_errors():
         roles = await find_roles(dsn, schema)
-    async with (
-        _opened(dsn, schema, roles.application, patience_s=patience_s) as application,
-        _opened(dsn, schema, roles.reach, _FEW_SESSIONS, patience_s=patience_s) as reach,
-        _opened(dsn, schema, roles.batch, _FEW_SESSIONS, patience_s=patience_s) as batch,
-        _pruned(batch, schema),
-    ):
+    async with AsyncExitStack() as stack:
+
+        async def opened(role: str, most: int) -> Pool:
+            pool = _opened(dsn, schema, role, most, patience_s=patience_s)
+            return await stack.enter_async_context(pool)
+
+        application = await opened(roles.application, _SESSIONS)
+        reach = await opened(roles.reach, _FEW_SESSIONS) if shares else application
+        batch = await opened(roles.batch, _FEW_SESSIONS)
+        await stack.enter_async_context(_pruned(batch, schema))
         yield ScopedPools(application, BoundPool(reach), batch)
 
 
 @asynccontextmanager
 async def _opened(
-    dsn: str, schema: str, role: str | None, max_size: int = 8, *, patience_s: float
+    dsn: str, schema: str, role: str, max_size: int, *, patience_s: float
 ) -> AsyncGenerator[Pool]:
     pool = await open_pool(dsn, schema, max_size=max_size, patience_s=patience_s, role=role)
     try:
-        with measured_pool(pool, role or schema):
+        with measured_pool(pool, role):
             yield pool
     finally:
         await _close(pool)
@@ -150,23 +140,16 @@ async def _write(pool: Pool) -> None:
         await held.execute(_WRITE_CHECK)
 
 
-async def migrate_schema(
-    dsn: str,
-    schema: str,
-    package: str,
-    *,
-    patience_s: float = 30.0,
-    with_roles: bool = False,
-) -> None:
-    """Apply the migrations of `package` that `schema` lacks, within `patience_s` for a server that
-    is still starting.
+async def migrate_schema(dsn: str, schema: str, package: str, *, patience_s: float = 30.0) -> None:
+    """Make the roles and apply the migrations of `package` that `schema` lacks, within `patience_s`
+    for a server that is still starting.
 
     Raises StorageUnavailable, MigrationChanged, RolesMissing.
     """
     migrations = read_migrations(package)
 
     async def step() -> str | None:
-        if applied := await migrate(dsn, schema, migrations, with_roles=with_roles):
+        if applied := await migrate(dsn, schema, migrations, with_roles=True):
             log.info("schema %s: applied %s", schema, ", ".join(applied))
         return None
 

@@ -62,6 +62,12 @@ class BoundPool:
                 _bound(query, len(values)), *values, *scope_columns(scope)
             )
 
+    async def change(self, scope: Scope, query: str, *values: object) -> Any:
+        """Run one statement that changes rows, in a transaction bound to a scope, and return the
+        first column of its first row."""
+        async with self.transaction(scope) as session:
+            return await session.fetchval(query, *values)
+
     def transaction(self, scope: Scope) -> AbstractAsyncContextManager[Connection]:
         """Bind a transaction to a scope; committed at the end of the block."""
         return _begun(self.pool, "BEGIN", scope)

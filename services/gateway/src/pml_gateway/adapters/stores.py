@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_gateway.adapters.postgres.accepted_tools import PostgresAcceptedTools
 from pml_gateway.adapters.postgres.elicitation import PostgresElicitation
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
@@ -37,16 +37,16 @@ class Stores:
     deletions: PrincipalDeletionRecord
 
 
-def postgres_stores(pool: Pool, patience_s: float) -> Stores:
+def postgres_stores(pools: ScopedPools, patience_s: float) -> Stores:
     """Build the stores in Postgres; operations that a caller waits for take `patience_s` at
     most."""
     return Stores(
-        PostgresWorkflowStore(pool, patience_s=patience_s),
-        PostgresOutbox(pool),
-        PostgresCallLedger(pool),
-        PostgresResults(pool, patience_s=patience_s),
-        PostgresAcceptedTools(pool, patience_s=patience_s),
-        PostgresElicitation(pool, patience_s=patience_s),
-        PostgresSpeculatedRuns(pool, patience_s=patience_s),
-        PostgresPrincipalDeletions(pool),
+        PostgresWorkflowStore(pools, patience_s=patience_s),
+        PostgresOutbox(pools),
+        PostgresCallLedger(pools),
+        PostgresResults(pools, patience_s=patience_s),
+        PostgresAcceptedTools(pools, patience_s=patience_s),
+        PostgresElicitation(pools, patience_s=patience_s),
+        PostgresSpeculatedRuns(pools, patience_s=patience_s),
+        PostgresPrincipalDeletions(pools),
     )

@@ -12,8 +12,9 @@ from pml_common.contracts.learner import ExecutionTrace
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage.columns import scope_columns, scope_of
-from pml_common.storage.pool import Connection, Pool, connection, transaction
+from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.domain.lesson import Experience, ScopedCapability
 from pml_learner.domain.relearning import Learned, StoredTrace
 from pml_learner.domain.state import State
@@ -27,14 +28,14 @@ _TASK_RESULTS = TypeAdapter(tuple[TaskResult, ...])
 class PostgresLearning:
     """Reads and changes what was learned, apart from batches."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     @asynccontextmanager
     async def relearning(
         self, capability: ScopedCapability
     ) -> AsyncGenerator["PostgresRelearning | None"]:
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(capability[0]) as session:
             row = await session.fetchrow(_SQL["lock-learned"], *key_of(capability))
             if row is None:
                 yield None
@@ -42,7 +43,7 @@ class PostgresLearning:
             yield PostgresRelearning(session, capability, learned_of(row))
 
     async def stale(self, rule_version: int, limit: int) -> Sequence[ScopedCapability]:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             rows = await session.fetch(_SQL["list-stale"], rule_version, limit)
         return [(scope_of(row), row["capability_id"]) for row in rows]
 
@@ -50,17 +51,16 @@ class PostgresLearning:
         self, scope: Scope, after: UUID | None, limit: int
     ) -> tuple[Sequence[UUID], int]:
         where = (*scope_columns(scope), after)
-        async with connection(self._pool) as session:
-            rows = await session.fetch(_SQL["list-capabilities"], *where, limit)
-            left = await session.fetchval(_SQL["count-capabilities"], *where)
+        rows = await self._pools.fetch(scope, _SQL["list-capabilities"], *where, limit)
+        left = await self._pools.fetchval(scope, _SQL["count-capabilities"], *where)
         return [row["capability_id"] for row in rows], left
 
     async def unfolded(
         self, scope: Scope, workflows: Collection[UUID]
     ) -> Mapping[ScopedCapability, int]:
         key = (*scope_columns(scope), list(workflows))
-        async with connection(self._pool) as session:
-            return positions_of(await session.fetch(_SQL["unfolded-of-workflows"], *key))
+        rows = await self._pools.fetch(scope, _SQL["unfolded-of-workflows"], *key)
+        return positions_of(rows)
 
 
 class PostgresRelearning:

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import columns, scope_columns, scope_of
-from pml_common.storage.pool import Connection, Pool, connection, transaction
+from pml_common.storage.pool import Connection, transaction
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.adapters.postgres_learning import positions_of
 from pml_learner.domain.lesson import ScopedCapability
 from pml_learner.domain.retention import Retention, month_of
@@ -22,20 +23,20 @@ _ENOUGH = 500
 class PostgresMonths:
     """Makes and drops the tables of months, and deletes old traces from them."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
         self._months = set[tuple[int, int]]()
         """Months that have a table."""
 
     async def make_room(self, times: Iterable[float]) -> None:
         found = {month_of(at): at for at in (datetime.fromtimestamp(t / 1e3, UTC) for t in times)}
         for month in sorted(found.keys() - self._months):
-            async with transaction(self._pool) as session:
+            async with transaction(self._pools.batch) as session:
                 await session.execute(_SQL["make-month"], found[month].timestamp())
             self._months.add(month)
 
     async def know_months(self) -> None:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             for row in await session.fetch(_SQL["list-unknown-months"], _ENOUGH):
                 await session.execute(_SQL["analyze-month"], row["name"])
 
@@ -44,38 +45,34 @@ class PostgresMonths:
         self._months.clear()
 
     async def scopes(self) -> Sequence[Scope]:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             return [scope_of(row) for row in await session.fetch(_SQL["list-scopes"])]
 
     async def old(self, scope: Scope, before: datetime, limit: int) -> Sequence[UUID]:
-        async with connection(self._pool) as session:
-            key = scope_columns(scope)
-            rows = await session.fetch(_SQL["list-old"], *key, before, limit)
+        key = scope_columns(scope)
+        rows = await self._pools.fetch(scope, _SQL["list-old"], *key, before, limit)
         return [row["workflow_id"] for row in rows]
 
     async def of_principal(
         self, scope: Scope, principal: str, before: datetime, limit: int
     ) -> Sequence[UUID]:
-        async with connection(self._pool) as session:
-            key = *scope_columns(scope), storable(principal)
-            rows = await session.fetch(_SQL["list-of-principal"], *key, before, limit)
+        where = *scope_columns(scope), storable(principal), before, limit
+        rows = await self._pools.fetch(scope, _SQL["list-of-principal"], *where)
         return [row["workflow_id"] for row in rows]
 
     async def drop_opinions(self, scope: Scope, principal: str, before: datetime) -> None:
-        async with connection(self._pool) as session:
-            key = *scope_columns(scope), storable(principal)
-            await session.execute(_SQL["drop-opinions"], *key, before)
+        key = *scope_columns(scope), storable(principal)
+        await self._pools.change(scope, _SQL["drop-opinions"], *key, before)
 
     async def remove(self, scope: Scope, workflows: Collection[UUID]) -> None:
-        async with connection(self._pool) as session:
-            key = scope_columns(scope)
-            await session.execute(_SQL["delete-traces"], *key, list(workflows))
+        key = scope_columns(scope)
+        await self._pools.change(scope, _SQL["delete-traces"], *key, list(workflows))
 
     async def unfolded_of_months(
         self, retention: Retention, now: datetime
     ) -> Mapping[ScopedCapability, int]:
         found: dict[ScopedCapability, int] = {}
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             months = await session.fetch(_SQL["list-months"], now - retention.default)
             for row in months:
                 month = row["begins"], row["ends"]
@@ -86,10 +83,10 @@ class PostgresMonths:
         return found
 
     async def drop_months(self, retention: Retention, now: datetime) -> None:
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             names = await session.fetch(_SQL["list-months"], now - retention.default)
         for row in names:
-            async with transaction(self._pool) as session:
+            async with transaction(self._pools.batch) as session:
                 await session.execute(_SQL["hurry"])
                 await session.execute(_SQL["hold-months"])
                 if await _is_old(session, retention, now, row["begins"], row["ends"]):

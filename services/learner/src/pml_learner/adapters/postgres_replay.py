@@ -5,8 +5,8 @@ from uuid import UUID
 
 from pml_common.contracts.capability import Learning
 from pml_common.storage.columns import columns, scope_columns, scope_of
-from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.domain.lesson import ScopedCapability
 from pml_learner.domain.replay import PastRun, RunKey
 from pml_learner.ports import Past
@@ -19,12 +19,12 @@ _BEFORE_ALL = ("", "", UUID(int=0))
 class PostgresReplay:
     """Reads past runs, and refreshes their priorities."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     async def past(self, after: ScopedCapability | None, limit: int) -> Past | None:
         place = _BEFORE_ALL if after is None else (*scope_columns(after[0]), after[1])
-        async with connection(self._pool) as session:
+        async with self._pools.across() as session:
             found = await session.fetchrow(_SQL["next-capability"], *place)
             if found is None:
                 return None
@@ -44,7 +44,5 @@ class PostgresReplay:
     ) -> None:
         scope, _ = capability
         rows = [(*key, priority) for key, priority in sorted(priorities.items())]
-        async with connection(self._pool) as session:
-            await session.execute(
-                _SQL["refresh-priorities"], *scope_columns(scope), *columns(rows, 3)
-            )
+        changed = *scope_columns(scope), *columns(rows, 3)
+        await self._pools.change(scope, _SQL["refresh-priorities"], *changed)

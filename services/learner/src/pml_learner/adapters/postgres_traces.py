@@ -27,9 +27,9 @@ from pml_common.contracts.trace import BranchDecision, TaskResult
 from pml_common.storage import inbox
 from pml_common.storage.columns import columns, scope_columns, scope_of
 from pml_common.storage.inbox import InboxBatch
-from pml_common.storage.pool import Pool, connection, snapshot, transaction
 from pml_common.storage.queries import load_queries, storable
 from pml_common.storage.recent_keys import RecentKeys
+from pml_common.storage.scoped import BoundPool, ScopedPools
 from pml_learner.adapters.postgres_learning import (
     PostgresLearning,
     counts_of,
@@ -70,9 +70,9 @@ class PostgresTraceStore(
 ):
     """Traces and learning in Postgres."""
 
-    def __init__(self, pool: Pool, most_bytes: int = INLINE_BYTES) -> None:
+    def __init__(self, pools: ScopedPools, most_bytes: int = INLINE_BYTES) -> None:
         """`most_bytes`: of the JSON of a result in a trace."""
-        super().__init__(pool)
+        super().__init__(pools)
         self._most_bytes = most_bytes
         self._met = RecentKeys[ScopedCapability](_MET)
 
@@ -81,7 +81,7 @@ class PostgresTraceStore(
     async def batch(
         self, message_ids: Collection[UUID], consumer: str
     ) -> AsyncGenerator["PostgresLearningBatch"]:
-        async with inbox.batch_once(self._pool, message_ids, consumer) as handled:
+        async with inbox.batch_once(self._pools.batch, message_ids, consumer) as handled:
             batch = PostgresLearningBatch(handled, self._met, self._most_bytes)
             yield batch
             try:
@@ -100,7 +100,9 @@ class PostgresTraceStore(
         page = query.limit + 1, query.offset, *(order.after(query.cursor) or _START)
         if query.order == "priority":
             name = "list-traces-by-priority"
-        async with snapshot(self._pool) as session:
+        # By intent: only leakproof operators reach an index past a policy, and md5() is none.
+        pool = self._pools if intent is None else BoundPool(self._pools.batch)
+        async with pool.snapshot(query.scope) as session:
             await session.execute(_SQL["plan-each"])
             rows = await session.fetch(_SQL[name], *where, *page)
             total = await session.fetchval(_SQL["count-traces"], *where, COUNTED_TRACES)
@@ -109,15 +111,14 @@ class PostgresTraceStore(
 
     @override
     async def trace(self, query: FindTrace) -> ExecutionTrace | None:
-        async with connection(self._pool) as session:
-            key = scope_columns(query.scope)
-            row = await session.fetchrow(_SQL["find-trace"], *key, query.trace_id)
+        key = *scope_columns(query.scope), query.trace_id
+        row = await self._pools.fetchrow(query.scope, _SQL["find-trace"], *key)
         return None if row is None else _trace(row)
 
     @override
     async def note_deletion(self, scope: Scope, workflow_id: UUID) -> None:
         key = (*scope_columns(scope), workflow_id)
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(scope) as session:
             await session.execute(_SQL["await-traces"])
             for step in ("note-deletion", "erase-comments"):
                 await session.execute(_SQL[step], *key)

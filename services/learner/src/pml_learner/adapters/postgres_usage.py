@@ -13,8 +13,9 @@ from pml_common.contracts.learner import (
 )
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.pool import Connection, Pool, connection, snapshot, transaction
+from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_learner.domain.opinions import LAST, WEIGHED_OF_ONE_HOUR, Opinion, Weights, valued
 from pml_learner.domain.orders import MOST_CALLED, MOST_JUDGED
 
@@ -27,13 +28,13 @@ _START = (None,) * 3
 class PostgresUsage:
     """Reads counted calls; stores and reads opinions."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
 
     async def usage(self, query: ListToolUsage) -> ToolUsagePage:
         where = (*scope_columns(query.scope), query.server_id)
         page = query.limit + 1, query.offset, *(MOST_CALLED.after(query.cursor) or _START[:3])
-        async with snapshot(self._pool) as session:
+        async with self._pools.snapshot(query.scope) as session:
             rows = await session.fetch(_SQL["list-tool-usage"], *where, *page)
             counted = await session.fetchrow(_SQL["sum-tool-usage"], *where)
         usage, following = MOST_CALLED.cut([ToolUsage(**row) for row in rows], query.limit)
@@ -41,7 +42,7 @@ class PostgresUsage:
 
     async def judge(self, given: GiveFeedback) -> Feedback | None:
         scope = scope_columns(given.scope)
-        async with transaction(self._pool) as session:
+        async with self._pools.transaction(given.scope) as session:
             capability_id = await session.fetchval(
                 _SQL["capability-of-workflow"], *scope, given.workflow_id
             )
@@ -55,14 +56,13 @@ class PostgresUsage:
 
     async def weights(self, scope: Scope, workflow_id: UUID) -> Weights | None:
         key = (*scope_columns(scope), workflow_id, WEIGHED_OF_ONE_HOUR)
-        async with connection(self._pool) as session:
-            row = await session.fetchrow(_SQL["opinion-weights"], *key)
+        row = await self._pools.fetchrow(scope, _SQL["opinion-weights"], *key)
         return None if row is None else Weights(**row)
 
     async def judged(self, query: ListFeedback) -> FeedbackPage:
         scope = scope_columns(query.scope)
         page = query.limit + 1, query.offset, *(MOST_JUDGED.after(query.cursor) or _START[:2])
-        async with snapshot(self._pool) as session:
+        async with self._pools.snapshot(query.scope) as session:
             found = await _feedback(session, scope, None, *page)
             total = await session.fetchval(_SQL["count-feedback"], *scope)
         feedback, following = MOST_JUDGED.cut(found, query.limit)

@@ -1,7 +1,7 @@
 """Approvals and messages that wait in Postgres, as measurements."""
 
-from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries
+from pml_common.storage.scoped import ScopedPools
 from pml_common.telemetry import metrics
 from pml_common.telemetry.instruments import Gauge
 
@@ -12,12 +12,12 @@ _outbox = Gauge(metrics.OUTBOX_BACKLOG)
 LOOK_EVERY_S = 10.0
 
 
-async def measure_backlog(pool: Pool) -> None:
+async def measure_backlog(pools: ScopedPools) -> None:
     """Count the approvals and messages that wait, if somebody collects metrics. Raises
     StorageUnavailable."""
     if not _approvals.is_on:
         return
-    async with connection(pool) as session:
+    async with pools.across() as session:
         row = await session.fetchrow(_SQL["count-backlog"])
     if row is not None:
         _approvals.set(row["approvals"])

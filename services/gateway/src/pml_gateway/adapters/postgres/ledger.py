@@ -11,8 +11,8 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import columns, scope_columns
 from pml_common.storage.errors import StorageUnavailable
-from pml_common.storage.pool import Pool, connection
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_gateway.adapters.postgres.liveness_lock import lock_of
 from pml_gateway.adapters.postgres.rows import from_json, to_json
 from pml_gateway.domain.tool_calls.ledger import Entry
@@ -32,16 +32,15 @@ class PostgresCallLedger(CallLedger):
     it is kept in memory, and the next beginning of that call replaces it.
     """
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools) -> None:
+        self._pools = pools
         self._unconfirmed: dict[tuple[Scope, UUID], set[datetime]] = {}
 
     @override
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
         try:
-            async with connection(self._pool) as conn:
-                columns = (*_columns(call, entry), entry.replaces)
-                begun = await conn.fetchval(_SQL["begin-call"], *columns)
+            columns = (*_columns(call, entry), entry.replaces)
+            begun = await self._pools.change(call.scope, _SQL["begin-call"], *columns)
         except StorageUnavailable:
             self._add_unconfirmed(call, entry)
             raise
@@ -62,8 +61,7 @@ class PostgresCallLedger(CallLedger):
 
     @override
     async def find(self, call: CallTool) -> Entry | None:
-        async with connection(self._pool) as conn:
-            row = await conn.fetchrow(_SQL["get-call"], *_key(call))
+        row = await self._pools.fetchrow(call.scope, _SQL["get-call"], *_key(call))
         if row is None:
             return None
         outcome = from_json(ToolOutcome, row["outcome"])
@@ -71,18 +69,15 @@ class PostgresCallLedger(CallLedger):
 
     @override
     async def take_over(self, call: CallTool, entry: Entry, previous: UUID) -> bool:
-        async with connection(self._pool) as conn:
-            taken = await conn.fetchval(
-                _SQL["take-over-call"], *_key(call), previous, entry.owner, entry.deadline
-            )
+        columns = *_key(call), previous, entry.owner, entry.deadline
+        taken = await self._pools.change(call.scope, _SQL["take-over-call"], *columns)
         return taken is not None
 
     @override
     async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         outcome_columns = (outcome.model_dump_json(), entry.repeatable, entry.replaces)
         columns = (*_columns(call, entry), *outcome_columns)
-        async with connection(self._pool) as conn:
-            settled = await conn.fetchval(_SQL["settle-call"], *columns)
+        settled = await self._pools.change(call.scope, _SQL["settle-call"], *columns)
         known = None if settled is not None else await self.find(call)
         if known is None or known.fingerprint != entry.fingerprint:
             return outcome
@@ -91,23 +86,22 @@ class PostgresCallLedger(CallLedger):
     @override
     async def add(self, calls: Sequence[tuple[CallTool, Entry]]) -> None:
         rows = [(*_columns(*each), to_json(each[1].outcome)) for each in calls]
-        async with connection(self._pool) as conn:
+        async with self._pools.across() as conn:
             await conn.execute(_SQL["add-calls"], *columns(rows, 11))
 
     @override
     async def results(self, scope: Scope, keys: Sequence[UUID]) -> Mapping[UUID, JsonValue]:
-        async with connection(self._pool) as conn:
-            rows = await conn.fetch(_SQL["get-results"], *scope_columns(scope), keys)
+        rows = await self._pools.fetch(scope, _SQL["get-results"], *scope_columns(scope), keys)
         return {row["idempotency_key"]: _JSON.validate_json(row["result"]) for row in rows}
 
     @override
     async def lives(self, owner: UUID) -> bool:
-        async with connection(self._pool) as conn:
+        async with self._pools.across() as conn:
             return await conn.fetchval(_SQL["is-present"], lock_of(owner))
 
     @override
     async def forget(self, older_than: datetime) -> None:
-        async with connection(self._pool) as conn:
+        async with self._pools.across() as conn:
             await conn.execute(_SQL["forget-calls"], older_than)
 
 

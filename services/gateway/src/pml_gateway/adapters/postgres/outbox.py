@@ -7,8 +7,9 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from pml_common.storage.pool import Connection, Pool, connection
+from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_common.telemetry import metrics
 from pml_common.telemetry.instruments import Sum
 from pml_gateway.adapters.postgres.rows import UnreadableRow, message_of
@@ -24,14 +25,14 @@ LEASE = timedelta(seconds=15)
 
 
 class PostgresOutbox(Outbox):
-    def __init__(self, pool: Pool, *, lease: timedelta = LEASE) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools, *, lease: timedelta = LEASE) -> None:
+        self._pools = pools
         self._lease = lease
 
     @override
     async def claim(self, limit: int) -> Sequence[Outgoing]:
         outgoing = list[Outgoing]()
-        async with connection(self._pool) as conn:
+        async with self._pools.across() as conn:
             for row in await conn.fetch(_SQL["claim-outgoing"], limit, self._lease):
                 try:
                     outgoing.append(Outgoing(message_of(row), row["traceparent"]))
@@ -41,7 +42,7 @@ class PostgresOutbox(Outbox):
 
     @override
     async def drop(self, message_ids: Sequence[UUID]) -> None:
-        async with connection(self._pool) as conn:
+        async with self._pools.across() as conn:
             await conn.execute(_SQL["drop-outgoing"], list(message_ids))
 
 

@@ -10,8 +10,8 @@ from typing_extensions import override
 from pml_common.contracts.error import WorkflowError
 from pml_common.contracts.scope import Scope
 from pml_common.storage.columns import scope_columns
-from pml_common.storage.pool import Pool, connection, snapshot
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.postgres.rows import from_json
 from pml_gateway.domain.api.speculation_threshold import (
@@ -29,28 +29,26 @@ _SQL = load_queries("pml_gateway")
 class PostgresSpeculatedRuns(SpeculatedRuns):
     """Operations that a caller waits for take `patience_s` at most."""
 
-    def __init__(self, pool: Pool, *, patience_s: float = 1.5) -> None:
-        self._pool = pool
+    def __init__(self, pools: ScopedPools, *, patience_s: float = 1.5) -> None:
+        self._pools = pools
         self._patience_s = patience_s
 
     @override
     async def add(self, scope: Scope, workflow_id: UUID, principal: str, at: datetime) -> None:
         key = *scope_columns(scope), workflow_id, storable(principal)
         bound = hour_of(at), MOST_PER_HOUR
-        await self._execute("add-speculation", *key, at, *bound)
+        await self._change(scope, "add-speculation", *key, at, *bound)
 
     @override
     async def judge(self, scope: Scope, workflow_id: UUID, opinion: Opinion) -> None:
         key = *scope_columns(scope), workflow_id, storable(opinion.principal)
         bound = hour_of(opinion.at), MOST_PER_HOUR
-        await self._execute("judge-speculation", *key, opinion.useful, opinion.at, *bound)
+        said = opinion.useful, opinion.at
+        await self._change(scope, "judge-speculation", *key, *said, *bound)
 
-    async def _execute(self, query: str, *values: object) -> None:
-        async def execute() -> None:
-            async with connection(self._pool) as conn:
-                await conn.execute(_SQL[query], *values)
-
-        await with_deadline(execute(), self._patience_s)
+    async def _change(self, scope: Scope, query: str, *values: object) -> None:
+        changing = self._pools.change(scope, _SQL[query], *values)
+        await with_deadline(changing, self._patience_s)
 
     @override
     async def since(self, scope: Scope, at: datetime) -> Sequence[SpeculatedRun]:
@@ -58,7 +56,7 @@ class PostgresSpeculatedRuns(SpeculatedRuns):
 
     async def _since(self, scope: Scope, at: datetime) -> Sequence[SpeculatedRun]:
         where = *scope_columns(scope), at, MOST_READ
-        async with snapshot(self._pool) as conn:
+        async with self._pools.snapshot(scope) as conn:
             runs = await conn.fetch(_SQL["list-speculations"], *where)
             given = await conn.fetch(_SQL["list-speculation-opinions"], *where)
         opinions = defaultdict[UUID, list[Opinion]](list)
@@ -79,5 +77,5 @@ class PostgresSpeculatedRuns(SpeculatedRuns):
 
     @override
     async def forget(self, before: datetime) -> None:
-        async with connection(self._pool) as conn:
+        async with self._pools.across() as conn:
             await conn.execute(_SQL["forget-speculations"], before)

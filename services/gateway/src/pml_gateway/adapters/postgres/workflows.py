@@ -15,8 +15,9 @@ from pml_common.contracts.scope import Scope
 from pml_common.errors import Retryable
 from pml_common.storage.columns import scope_columns, scope_of
 from pml_common.storage.inbox import decode_facts, encode_facts
-from pml_common.storage.pool import Connection, Pool, connection, snapshot, transaction
+from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries, storable
+from pml_common.storage.scoped import ScopedPools
 from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.postgres.rows import (
     approval_of,
@@ -48,9 +49,9 @@ class PostgresWorkflowStore(WorkflowStore):
     """Operations that a caller waits for take `patience_s` at most."""
 
     def __init__(
-        self, pool: Pool, *, patience_s: float = 1.5, head_start: timedelta = HEAD_START
+        self, pools: ScopedPools, *, patience_s: float = 1.5, head_start: timedelta = HEAD_START
     ) -> None:
-        self._pool = pool
+        self._pools = pools
         self._patience_s = patience_s
         self._head_start = head_start
         self._cache = WorkflowCache()
@@ -67,7 +68,7 @@ class PostgresWorkflowStore(WorkflowStore):
         return await with_deadline(accepting, self._patience_s)
 
     async def _accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
-        async with connection(self._pool) as conn:
+        async with self._pools.transaction(workflow.scope) as conn:
             known = await self._accept_on(conn, workflow, effects)
         return self._accepted(workflow, known)
 
@@ -76,7 +77,7 @@ class PostgresWorkflowStore(WorkflowStore):
     ) -> Workflow | None:
         """Look and accept in one transaction, under a lock of the call."""
         key = scope_columns(workflow.scope)
-        async with transaction(self._pool) as conn:
+        async with self._pools.transaction(workflow.scope) as conn:
             await conn.execute(_SQL["lock-call"], *key, call_digest)
             row = await conn.fetchrow(_SQL["find-joinable"], *key, call_digest)
             earlier = None if row is None else workflow_now(row)
@@ -114,7 +115,7 @@ class PostgresWorkflowStore(WorkflowStore):
     @override
     async def add(self, workflows: Sequence[Workflow]) -> Set[tuple[Scope, UUID]]:
         columns = sorted(map(_columns_of_new, workflows), key=itemgetter(0, 1, 2))
-        async with connection(self._pool) as conn:
+        async with self._pools.across() as conn:
             rows = await conn.fetch(_SQL["add-workflows"], *map(list, zip(*columns, strict=True)))
         added = {(scope_of(row), row["workflow_id"]) for row in rows}
         for workflow in workflows:
@@ -128,33 +129,26 @@ class PostgresWorkflowStore(WorkflowStore):
     ) -> Taken | None:
         """Take the step on the cached workflow, else on the stored one. It is stored only if no
         other step was since, else repeated."""
-        async with connection(self._pool) as conn:
-            cached = self._cache.take(cause.scope, workflow_id)
-            if cached is not None:
-                taken = await self._take(conn, cause, consumer, cached, step)
-                if taken is not None and taken.workflow is not cached.workflow:
-                    return taken
-            for _ in range(_MOST_ATTEMPTS):
-                row = await conn.fetchrow(
-                    _SQL["get-workflow-and-facts"],
-                    *scope_columns(cause.scope),
-                    workflow_id,
-                    cause.event_id,
-                    consumer,
-                )
-                if row is None:
-                    return None
-                if row["facts"] is not None:
-                    return Taken(decode_facts(row["facts"]), None)
-                read = CachedWorkflow(workflow_now(row), row["revision"])
-                taken = await self._take(conn, cause, consumer, read, step)
-                if taken is not None:
-                    return taken
+        cached = self._cache.take(cause.scope, workflow_id)
+        if cached is not None:
+            taken = await self._take(cause, consumer, cached, step)
+            if taken is not None and taken.workflow is not cached.workflow:
+                return taken
+        asked = *scope_columns(cause.scope), workflow_id, cause.event_id, consumer
+        for _ in range(_MOST_ATTEMPTS):
+            row = await self._pools.fetchrow(cause.scope, _SQL["get-workflow-and-facts"], *asked)
+            if row is None:
+                return None
+            if row["facts"] is not None:
+                return Taken(decode_facts(row["facts"]), None)
+            read = CachedWorkflow(workflow_now(row), row["revision"])
+            taken = await self._take(cause, consumer, read, step)
+            if taken is not None:
+                return taken
         raise Retryable(f"workflow {workflow_id} changed {_MOST_ATTEMPTS} times meanwhile")
 
     async def _take(
         self,
-        conn: Connection,
         cause: Event,
         consumer: str,
         known: CachedWorkflow,
@@ -167,7 +161,8 @@ class PostgresWorkflowStore(WorkflowStore):
         if after is before:
             return Taken(effects, before)
         asked = _asked_now(before, after)
-        revision = await conn.fetchval(
+        revision = await self._pools.change(
+            cause.scope,
             _SQL["step-once"],
             *workflow_columns(before, after),
             known.revision,
@@ -194,7 +189,7 @@ class PostgresWorkflowStore(WorkflowStore):
             if (cached := self._cache.find(*key)) is not None
             and run_ended(cached.workflow, run) is not cached.workflow
         }
-        async with connection(self._pool) as conn:
+        async with self._pools.across() as conn:
             for _ in range(_MOST_ATTEMPTS):
                 known |= await _read(conn, [key for key in left if key not in known])
                 after = {key: run_ended(one.workflow, left[key]) for key, one in known.items()}
@@ -223,7 +218,7 @@ class PostgresWorkflowStore(WorkflowStore):
     async def _change(
         self, scope: Scope, workflow_id: UUID, step: Callable[[Workflow], Step]
     ) -> Step | None:
-        async with transaction(self._pool) as conn:
+        async with self._pools.transaction(scope) as conn:
             before = await _hold(conn, scope, workflow_id)
             if before is None:
                 return None
@@ -242,8 +237,8 @@ class PostgresWorkflowStore(WorkflowStore):
         return await with_deadline(self._get(scope, workflow_id), self._patience_s)
 
     async def _get(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
-        async with connection(self._pool) as conn:
-            row = await conn.fetchrow(_SQL["get-workflow"], *scope_columns(scope), workflow_id)
+        key = *scope_columns(scope), workflow_id
+        row = await self._pools.fetchrow(scope, _SQL["get-workflow"], *key)
         return None if row is None else workflow_now(row)
 
     @override
@@ -251,8 +246,8 @@ class PostgresWorkflowStore(WorkflowStore):
         return await with_deadline(self._joinable(scope, call_digest), self._patience_s)
 
     async def _joinable(self, scope: Scope, call_digest: str) -> Workflow | None:
-        async with connection(self._pool) as conn:
-            row = await conn.fetchrow(_SQL["find-joinable"], *scope_columns(scope), call_digest)
+        key = *scope_columns(scope), call_digest
+        row = await self._pools.fetchrow(scope, _SQL["find-joinable"], *key)
         return None if row is None else workflow_now(row)
 
     @override
@@ -260,8 +255,8 @@ class PostgresWorkflowStore(WorkflowStore):
         await with_deadline(self._deliver(scope, workflow_id), self._patience_s)
 
     async def _deliver(self, scope: Scope, workflow_id: UUID) -> None:
-        async with connection(self._pool) as conn:
-            await conn.execute(_SQL["deliver-workflow"], *scope_columns(scope), workflow_id)
+        key = *scope_columns(scope), workflow_id
+        await self._pools.change(scope, _SQL["deliver-workflow"], *key)
 
     @override
     async def page(
@@ -273,7 +268,7 @@ class PostgresWorkflowStore(WorkflowStore):
         self, scope: Scope, limit: int, offset: int, after: After | None
     ) -> WorkflowPage:
         where = (*scope_columns(scope), limit + 1, offset, *_place(after))
-        async with snapshot(self._pool) as conn:
+        async with self._pools.snapshot(scope) as conn:
             rows = await conn.fetch(_SQL["list-workflows"], *where)
             total = await conn.fetchval(_SQL["count-workflows"], *scope_columns(scope))
         return workflows_of([summary_of(row) for row in rows], total, limit)
@@ -288,20 +283,20 @@ class PostgresWorkflowStore(WorkflowStore):
         self, scope: Scope, limit: int, offset: int, after: After | None
     ) -> ApprovalPage:
         where = (*scope_columns(scope), limit + 1, offset, *_place(after))
-        async with snapshot(self._pool) as conn:
+        async with self._pools.snapshot(scope) as conn:
             rows = await conn.fetch(_SQL["list-waiting"], *where)
             total = await conn.fetchval(_SQL["count-waiting"], *scope_columns(scope))
         return approvals_of([workflow_now(row) for row in rows], total, limit)
 
     @override
     async def forget(self, ended_before: datetime, limit: int) -> int:
-        async with connection(self._pool) as conn:
+        async with self._pools.across() as conn:
             return len(await conn.fetch(_SQL["forget-workflows"], ended_before, limit))
 
     @override
     async def due(self, scope: Scope, now: datetime, limit: int) -> Sequence[UUID]:
-        async with connection(self._pool) as conn:
-            rows = await conn.fetch(_SQL["list-due"], *scope_columns(scope), now, limit)
+        columns = (*scope_columns(scope), now, limit)
+        rows = await self._pools.fetch(scope, _SQL["list-due"], *columns)
         return [row["workflow_id"] for row in rows]
 
 

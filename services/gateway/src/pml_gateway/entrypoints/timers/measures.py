@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from pml_common.background import background, run_periodically
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_common.telemetry import metrics
 from pml_common.telemetry.instruments import Gauge, Values
 from pml_gateway.adapters.postgres.backlog import LOOK_EVERY_S, measure_backlog
@@ -17,7 +17,9 @@ _servers = Gauge(metrics.MCP_SERVERS)
 
 
 @asynccontextmanager
-async def measured(admission: Admission, servers: ToolServers, pool: Pool) -> AsyncGenerator[None]:
+async def measured(
+    admission: Admission, servers: ToolServers, pools: ScopedPools
+) -> AsyncGenerator[None]:
     """Measure until the context exits."""
 
     def states() -> dict[Values, float]:
@@ -27,7 +29,7 @@ async def measured(admission: Admission, servers: ToolServers, pool: Pool) -> As
         _in_flight.reading(lambda: {(): admission.in_flight}),
         _servers.reading(states),
     ):
-        async with background([run_periodically(partial(measure_backlog, pool), LOOK_EVERY_S)]):
+        async with background([run_periodically(partial(measure_backlog, pools), LOOK_EVERY_S)]):
             yield
 
 

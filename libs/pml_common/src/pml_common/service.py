@@ -257,6 +257,26 @@ def run_provisioning(settings: ServiceSettings) -> None:
     log.info("%d streams and consumers are as configured", len(done))
 
 
+def _checks_of(bus: NatsBus) -> Checks:
+    """Return the checks of every service."""
+    stores = ThrottledCheck(bus.refusal)
+
+    async def nats() -> str | None:
+        if not await bus.healthy():
+            return "NATS does not answer"
+        return await stores() or detail(await bus.shortfall())
+
+    waits = ThrottledCheck(bus.stalled, _STALLS_EVERY_S)
+
+    async def consumers() -> str | None:
+        try:
+            return await waits()
+        except BusUnavailable as error:
+            return str(error)
+
+    return {"nats": nats, "consumers": consumers, "clock": clock_check(bus.now)}
+
+
 async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | None) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -272,21 +292,6 @@ async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | Non
         )
     except NotProvisioned as error:
         raise CannotStart(str(error)) from error
-
-    stores = ThrottledCheck(bus.refusal)
-
-    async def nats() -> str | None:
-        if not await bus.healthy():
-            return "NATS does not answer"
-        return await stores() or detail(await bus.shortfall())
-
-    waits = ThrottledCheck(bus.stalled, _STALLS_EVERY_S)
-
-    async def consumers() -> str | None:
-        try:
-            return await waits()
-        except BusUnavailable as error:
-            return str(error)
 
     clock = asyncio.get_running_loop().time
     drained_by = 0.0
@@ -304,8 +309,7 @@ async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | Non
         # Entered last, left first: resources close only after the handlers are done.
         stack.push_async_callback(drain_bus)
         if settings.health_port:
-            own = {"nats": nats, "consumers": consumers, "clock": clock_check(bus.now)}
-            every = {**own, **served.checks}
+            every = {**_checks_of(bus), **served.checks}
             address = settings.health_host, settings.health_port
             health = serve_health(
                 address[1], every, served.readiness, host=address[0], scrape=scrape

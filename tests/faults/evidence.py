@@ -186,7 +186,8 @@ async def _stored(
 ) -> list[M]:
     """All messages of a type without the poison, oldest first."""
     stream = names.stream_of(entry.kind, entry.owner)
-    payloads = NatsPayloads(site.client, JetStreamContext(site.client, timeout=5.0))
+    js = JetStreamContext(site.client, timeout=5.0)
+    payloads = NatsPayloads(site.client, js, "operator")
     found = list[M]()
     for message in await read_stored(site.client, stream, names.filter_of(entry)):
         headers = message.headers or {}

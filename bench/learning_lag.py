@@ -69,7 +69,8 @@ async def lags(
     learner = context.Process(target=learn_until_killed, args=(nats_url, dsn, home, NatsBus))
     learner.start()
     bus = await NatsBus.connect(nats_url, service="executor", identity=stack_identity(home))
-    session, published = await asyncpg.connect(dsn), dict[UUID, float]()
+    session = await asyncpg.connect(dsn, server_settings={"pml.migrating": "on"})
+    published = dict[UUID, float]()
 
     async def stored() -> bool:
         await asyncio.sleep(0.5)  # a count costs time, too

@@ -34,7 +34,6 @@ from libs.pml_local.tests.support.harness import (
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import FindTrace, ListTraces
 from pml_common.contracts.trace import BranchDecision
-from pml_common.storage.pool import transaction
 from pml_common.storage.queries import load_queries
 from pml_common.storage.schema import open_scoped_schema
 from pml_common.storage.scoped import ScopedPools
@@ -109,23 +108,29 @@ async def learn(store: PostgresTraceStore, runs: Sequence[RunFinished]) -> float
     return len(runs) / (time.perf_counter() - began)
 
 
-async def copied(pool: ScopedPools, count: int) -> float:
+async def copied(dsn: str, count: int) -> float:
     """Return the rows a second that are copied of so many stored traces into an equal table."""
-    async with transaction(pool.batch) as session:
+    session = await _owner(dsn)
+    try:
         found = await session.fetch("SELECT * FROM execution_trace LIMIT $1", count)
         rows = [tuple(row) for row in found]
         await session.execute("CREATE TABLE copy (LIKE execution_trace INCLUDING ALL)")
-    async with transaction(pool.batch) as session:
         began = time.perf_counter()
         await session.copy_records_to_table("copy", records=rows)
-    rate = len(rows) / (time.perf_counter() - began)
-    async with pool.across() as session:
+        rate = len(rows) / (time.perf_counter() - began)
         await session.execute("DROP TABLE copy")
+    finally:
+        await session.close()
     return rate
 
 
+async def _owner(dsn: str) -> asyncpg.Connection:
+    settings = {"search_path": "learner,public", "pml.migrating": "on"}
+    return await asyncpg.connect(dsn, server_settings=settings)
+
+
 async def in_turns(
-    pool: ScopedPools, store: PostgresTraceStore, count: int
+    dsn: str, store: PostgresTraceStore, count: int
 ) -> tuple[dict[int, list[tuple[float, float]]], int]:
     """Return the traces learned and rows copied a second in each turn, by the number of
     capabilities, and the number of traces stored."""
@@ -133,7 +138,7 @@ async def in_turns(
     for _ in range(TURNS):
         for capabilities, some in rates.items():
             runs = [run_of(number, capabilities) for number in range(count)]
-            some.append((await learn(store, runs), await copied(pool, count)))
+            some.append((await learn(store, runs), await copied(dsn, count)))
     return rates, TURNS * len(rates) * count
 
 
@@ -148,7 +153,7 @@ async def fill(
         names = [row["column_name"] for row in await session.fetch(_COLUMNS)]
     values = ", ".join(_FRESH.get(name, f"trace.{name}") for name in names)
     statement = _FILL.format(columns=", ".join(names), values=values)
-    apart, session = timedelta(days=DAYS) / max(1, copies), await asyncpg.connect(dsn)
+    apart, session = timedelta(days=DAYS) / max(1, copies), await _owner(dsn)
     try:
         for copy in range(1, copies + 1):
             since = now - timedelta(hours=1)
@@ -278,7 +283,7 @@ async def measure_store(given: argparse.Namespace, home: Path) -> list[str]:
         first = [run_of(number) for number in range(CAPABILITIES)]
         await learn(store, first)
         gc.freeze()  # as a service does before it is ready; its messages come one by one
-        rates, known = await in_turns(pool, store, given.learn)
+        rates, known = await in_turns(dsn, store, given.learn)
         for capabilities, some in rates.items():
             learned = ", ".join(f"{rate:.0f}" for rate, _ in some)
             rows = ", ".join(f"{floor:.0f}" for _, floor in some)

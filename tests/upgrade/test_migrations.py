@@ -11,7 +11,7 @@ from tools.release.migrations import SCHEMAS, present, released
 
 WALLS = ("0000_row_security.sql", "0013_row_security.sql", "0017_row_security.sql")
 WALLED = "under row-level security now"
-"""What the release after v0.1.0 breaks once: gateways and learners of before see no row of their
+"""The one break of the release after v0.1.0: gateways and learners of before see no row of their
 schema any more, and stop first (docs/operations.md)."""
 
 schemas = pytest.mark.parametrize("schema", SCHEMAS)

@@ -220,6 +220,8 @@ async def _run(
         rows = [tuple(row.items()) for row in await asked.fetch(*map(_value, kinds))]
         await owner.execute("RESET ROLE")
         return rows, await owner.fetchrow(stored) != before
+    except (asyncpg.AmbiguousColumnError, asyncpg.UndefinedColumnError):
+        raise  # the statement is wrong, whoever runs it
     except asyncpg.PostgresError:
         return [], False
     finally:

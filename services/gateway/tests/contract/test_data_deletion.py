@@ -105,7 +105,7 @@ async def test_no_row_of_the_schema_has_it_any_more(shared: SharedDatabase, stor
 
 
 async def _tables_with(dsn: str, text: str) -> Sequence[str]:
-    conn = await asyncpg.connect(dsn)
+    conn = await asyncpg.connect(dsn, server_settings={"pml.migrating": "on"})
     try:
         tables = await conn.fetch(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'gateway' ORDER BY tablename"

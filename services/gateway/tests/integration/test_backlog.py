@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from libs.pml_common.tests.support.measured import measured
-from pml_common.storage.pool import measured_pool, open_pool
+from pml_common.storage.pool import connection, measured_pool, open_pool
 from pml_common.storage.schema import open_scoped_schema
 from pml_common.storage.scoped import ScopedPools
 from pml_common.telemetry import metrics
@@ -47,7 +47,7 @@ async def test_connections_are_counted_while_they_are_used(postgres_dsn: str) ->
     # Not of a schema: that prunes its inbox, with a connection, as soon as it is open.
     async with await open_pool(postgres_dsn, "public") as pool:
         with measured() as m, measured_pool(pool, "mine"):
-            async with pool.across(), pool.across():
+            async with connection(pool), connection(pool):
                 assert m.value(connections, pml_pool="mine", pml_state="used") == 2
             assert m.value(metrics.POOL_LIMIT.samples[0], pml_pool="mine") == pool.get_max_size()
             assert m.value(metrics.POOL_WAITING.samples[0]) == 0

@@ -71,7 +71,7 @@ WHERE org = $1 AND project = $2 AND workflow_id = $3 AND delivered_at IS NULL
 SELECT workflow_now.*, inbox.facts
 FROM workflow_now
 LEFT JOIN inbox ON inbox.message_id = $4 AND inbox.consumer = $5
-WHERE org = $1 AND project = $2 AND workflow_id = $3
+WHERE workflow_now.org = $1 AND workflow_now.project = $2 AND workflow_id = $3
 
 -- name: step-once
 -- A step and the memory of its message, in one statement; no row: somebody else took a step since

@@ -9,7 +9,7 @@ import pytest
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.contracts.decision import Policy
-from pml_common.storage.pool import Pool
+from pml_common.storage.scoped import ScopedPools
 from pml_common.testing.memory_bus import MemoryBus
 from pml_gateway.adapters.stores import postgres_stores
 from pml_gateway.app import register_handlers
@@ -23,7 +23,7 @@ MANY = 12
 
 
 @asynccontextmanager
-async def elsewhere(w: World, pool: Pool) -> AsyncGenerator[Parts]:
+async def elsewhere(w: World, pool: ScopedPools) -> AsyncGenerator[Parts]:
     """Run a gateway of another scope, which denies every tool, on the same bus and database."""
     denying = Policy(read_only="deny", otherwise="deny")
     bus, chosen = MemoryBus(w.broker), settings(gateway_org=ELSEWHERE.org, gateway_policy=denying)
@@ -35,7 +35,7 @@ async def elsewhere(w: World, pool: Pool) -> AsyncGenerator[Parts]:
 
 
 async def test_analyses_are_decided_on_by_a_gateway_of_their_scope(
-    world: Worlds, pool: Pool
+    world: Worlds, pool: ScopedPools
 ) -> None:
     """By the other one they would be denied."""
     async with world() as w, elsewhere(w, pool):
@@ -54,7 +54,7 @@ async def test_analyses_are_decided_on_by_a_gateway_of_their_scope(
 
 
 async def test_what_is_due_in_another_scope_is_left_to_its_gateway(
-    world: Worlds, pool: Pool
+    world: Worlds, pool: ScopedPools
 ) -> None:
     async with world() as w, elsewhere(w, pool) as other:
         asked = await w.execute("ask")

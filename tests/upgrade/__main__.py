@@ -5,15 +5,15 @@ import argparse
 import asyncio
 import shutil
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from libs.pml_local.tests.support.harness import reachable_folder
-from tests.upgrade.mixed_stack import Side, mixed_stack
+from tests.upgrade.mixed_stack import mixed_stack
 from tests.upgrade.older_folder import older_folder
 from tests.upgrade.phases import Result, all_phases, go_through, report_of
-from tests.upgrade.revisions import UnknownRevision, chosen, python_of
+from tests.upgrade.revisions import FIRST, UnknownRevision, chosen, python_of, runs_beside
 
 
 def say(line: str) -> None:
@@ -22,16 +22,21 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-async def run(old: Path, limit_s: float, logs: Path | None) -> Sequence[Result]:
-    """Start the new revision on a folder of the old one, then go through all mixes of both on
-    another stack. Raises TimeoutError."""
-    pythons: Mapping[Side, Path] = {"old": old, "new": Path(sys.executable)}
+async def run(
+    folder_of: Path, beside: Path | None, limit_s: float, logs: Path | None
+) -> Sequence[Result]:
+    """Start this revision on a folder of an old one, then go through all mixes with the services of
+    one that may run `beside`, on another stack. Raises TimeoutError."""
+    new = Path(sys.executable)
     async with asyncio.timeout(limit_s):
         with _logged(logs, "folder") as folder:
-            on_folder = await older_folder(folder, pythons, say)
+            results = await older_folder(folder, {"old": folder_of, "new": new}, say)
+        if beside is None:
+            say("its services do not run beside today's: no mixes")
+            return results
         with _logged(logs, "mixes") as folder:
-            async with mixed_stack(folder, pythons) as site:
-                return [*on_folder, *await go_through(site, all_phases(), say)]
+            async with mixed_stack(folder, {"old": beside, "new": new}) as site:
+                return [*results, *await go_through(site, all_phases(), say)]
 
 
 @contextmanager
@@ -57,10 +62,12 @@ def main() -> None:
     wanted = parser.parse_args()
     try:
         base, commit = chosen(wanted.base)
+        first = commit if wanted.base else chosen(FIRST)[1]
     except UnknownRevision as error:
         parser.error(str(error))
-    say(f"upgrade from {base} ({commit[:12]})")
-    results = asyncio.run(run(python_of(commit), wanted.minutes * 60, wanted.logs))
+    say(f"upgrade from {base} ({commit[:12]}), on a folder of {first[:12]}")
+    beside = python_of(commit) if runs_beside(commit) else None
+    results = asyncio.run(run(python_of(first), beside, wanted.minutes * 60, wanted.logs))
     report = report_of(results, f"{base} ({commit[:12]})")
     say(report)
     if wanted.report is not None:

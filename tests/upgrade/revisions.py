@@ -7,8 +7,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".cache" / "upgrade"
-WITHOUT_TAG = "653b15cc"
-"""Base while nothing is tagged: the revision that is to be v0.1.0."""
+FIRST = "653b15cc"
+"""The revision that is to be v0.1.0. Its services, and those of before, do not run beside today's
+(docs/operations.md); its folder is one that today's go on with."""
+WITHOUT_TAG = "BASE"
+"""Base while nothing is tagged: the first revision whose services run beside today's."""
 
 
 class UnknownRevision(Exception):
@@ -30,6 +33,12 @@ def chosen(asked: str | None) -> tuple[str, str]:
         return name, git("rev-parse", "--verify", f"{name}^{{commit}}")
     except subprocess.CalledProcessError as error:
         raise UnknownRevision(f"{name}: {error.stderr.strip()}; try `git fetch --tags`") from None
+
+
+def runs_beside(commit: str) -> bool:
+    """Return whether services of a commit may run beside today's: those after FIRST may."""
+    command = ("git", "merge-base", "--is-ancestor", commit, FIRST)
+    return subprocess.run(command, cwd=ROOT, check=False).returncode != 0
 
 
 def _last_tag() -> str | None:

@@ -28,3 +28,4 @@ SELECT
     approval.decided_through
 FROM workflow
 LEFT JOIN approval USING (org, project, approval_id);
+SELECT protect('workflow_now');

@@ -95,7 +95,7 @@ async def test_no_service_changes_its_own_stream(walled: Walled, tap: str) -> No
 
 async def test_no_service_purges_a_journal(walled: Walled) -> None:
     executor = await walled.bus("executor")
-    entry = example(catalog.TRACE_RECORDED).model_copy(update={"previous": None})
+    entry = example(catalog.TRACE_RECORDED).model_copy(update={"previous": 0})
     await executor.publish(entry)
     for service in ("executor", "gateway"):
         intruder = await walled.intruder(service)

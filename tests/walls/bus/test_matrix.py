@@ -54,10 +54,11 @@ def reads_of_others(service: Service) -> Iterator[str]:
     readable = {
         f"PML_{owner.upper()}_EVT" for who, owner in catalog.STREAM_READERS if who == service
     }
+    consumed = {streams.stream_of(each) for each in catalog.CONSUMERS if each.service == service}
     queues = {names.stream_of(each.kind, each.owner) for each in catalog.MESSAGES}
     for stream in streams.stream_names():
         by_direct_get = {*readable, *BODIES}
-        by_request = {*readable, *BODIES}
+        by_request = {*readable, *BODIES, *consumed}
         if service == "gateway":  # it reads what the server gave up, and its own cache
             by_direct_get |= {each for each in queues if not each.endswith("_EVT")}
             by_request.add("PML_GATEWAY_RUN")

@@ -55,7 +55,7 @@ def _consuming(consumer: Consumer[Message]) -> Iterator[str]:
     durable = f"{streams.stream_of(consumer)}.{consumer.durable}"
     yield f"$JS.API.CONSUMER.MSG.NEXT.{durable}"
     yield f"$JS.ACK.{durable}.>"
-    yield f"$JS.API.CONSUMER.INFO.{durable}"
+    # To tell whether the server can still read what it has delivered (`stalls`).
     yield f"$JS.API.STREAM.MSG.GET.{streams.stream_of(consumer)}"
     yield names.dead_subject(consumer.durable)
 

@@ -8,7 +8,7 @@ import asyncio
 import json
 import signal
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from os import environ
 from pathlib import Path
@@ -54,7 +54,8 @@ class WholeStack:
         supervisor = psutil.Process(self.process.pid)
         every = [supervisor, *supervisor.children(recursive=True)]
         for each in every:
-            each.kill()
+            with suppress(psutil.NoSuchProcess):  # some end with their parent
+                each.kill()
         return every
 
     def learner(self) -> psutil.Process:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from libs.pml_local.tests.support.nats_accounts import NatsAccount
 from pml_cli import command_line
 from pml_cli.app import PML
 from pml_cli.errors import CommandError
@@ -29,9 +30,9 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
 
 @pytest.mark.integration
 def test_streams_are_provisioned_and_listed_once(
-    nats_url: str, run: Callable[..., tuple[int, str]]
+    bare_account: NatsAccount, run: Callable[..., tuple[int, str]]
 ) -> None:
-    env = {"PML_NATS_URL": nats_url}
+    env = {"PML_NATS_URL": bare_account.url}
     code, text = run("--dry-run", **env)
     assert code == 0
     assert "create PML_GATEWAY_EVT\n" in text

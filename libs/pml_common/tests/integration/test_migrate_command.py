@@ -53,7 +53,7 @@ async def test_who_waits_opens_the_schema_once_it_is_migrated(postgres_dsn: str)
         async with open_scoped_schema(
             postgres_dsn, "learner", "pml_learner", patience_s=30, migrates=False
         ) as pool:
-            return await pool.batch.fetchval("SELECT count(*) > 0 FROM schema_migration")
+            return await pool.batch.fetchval("SELECT count(*) = 0 FROM inbox")
 
     waiting = asyncio.create_task(opened())
     code, said = await _migrate("pml_learner", postgres_dsn)

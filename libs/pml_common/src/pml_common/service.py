@@ -17,7 +17,8 @@ import uvloop
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from pml_common.bus.errors import BusError, BusUnavailable, NotProvisioned
+from pml_common.background import background, run_periodically
+from pml_common.bus.errors import BusError, NotProvisioned
 from pml_common.bus.identity import Identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.port import Bus
@@ -257,7 +258,23 @@ def run_provisioning(settings: ServiceSettings) -> None:
     log.info("%d streams and consumers are as configured", len(done))
 
 
-def _checks_of(bus: NatsBus) -> Checks:
+class _Stalls:
+    """Findings of the last look at a service's consumers."""
+
+    def __init__(self, bus: NatsBus) -> None:
+        self._bus = bus
+        self._found: str | None = None
+
+    async def look(self) -> None:
+        """Look at them, and skip what the server has lost. Raises BusUnavailable."""
+        self._found = await self._bus.stalled()
+
+    async def check(self) -> str | None:
+        """Return what was found."""
+        return self._found
+
+
+def _checks_of(bus: NatsBus, stalls: _Stalls) -> Checks:
     """Return the checks of every service."""
     stores = ThrottledCheck(bus.refusal)
 
@@ -266,15 +283,7 @@ def _checks_of(bus: NatsBus) -> Checks:
             return "NATS does not answer"
         return await stores() or detail(await bus.shortfall())
 
-    waits = ThrottledCheck(bus.stalled, _STALLS_EVERY_S)
-
-    async def consumers() -> str | None:
-        try:
-            return await waits()
-        except BusUnavailable as error:
-            return str(error)
-
-    return {"nats": nats, "consumers": consumers, "clock": clock_check(bus.now)}
+    return {"nats": nats, "consumers": stalls.check, "clock": clock_check(bus.now)}
 
 
 async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | None) -> None:
@@ -308,8 +317,11 @@ async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | Non
             served = RunningService(served)
         # Entered last, left first: resources close only after the handlers are done.
         stack.push_async_callback(drain_bus)
+        stalls = _Stalls(bus)
+        looks = run_periodically(stalls.look, _STALLS_EVERY_S, first_after_s=_STALLS_EVERY_S)
+        await stack.enter_async_context(background([looks]))
         if settings.health_port:
-            every = {**_checks_of(bus), **served.checks}
+            every = {**_checks_of(bus, stalls), **served.checks}
             address = settings.health_host, settings.health_port
             health = serve_health(
                 address[1], every, served.readiness, host=address[0], scrape=scrape

@@ -1,8 +1,10 @@
 """Consumers that wait for one message for long, and a message that the server has lost."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,9 +14,10 @@ from libs.pml_common.tests.support.builders import after, run_finished
 from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_local.tests.support.harness import RunningNats, eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus.errors import Retryable
+from pml_common.bus.errors import BusUnavailable, Retryable
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
+from pml_common.bus.publish import NatsPublisher
 from pml_common.bus.stalls import Progress
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Message
@@ -35,9 +38,32 @@ async def ended(executor: NatsBus, principal: str) -> RunFinished:
     return end
 
 
+async def look(bus: NatsBus) -> str | None:
+    with suppress(BusUnavailable):
+        return await bus.stalled()
+    return "cut off"
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next store of a message find no server."""
+    store, failures = NatsPublisher.store, [BusUnavailable("away")]
+
+    async def failing(self: NatsPublisher, *what: Any) -> int:
+        if failures:
+            raise failures.pop()
+        return await store(self, *what)
+
+    monkeypatch.setattr(NatsPublisher, "store", failing)
+
+
+@pytest.mark.parametrize("is_cut_off", [False, True])
 async def test_a_message_lost_after_its_delivery_is_skipped_with_a_dead_letter(
-    nats_server: RunningNats, tmp_path: Path
+    nats_server: RunningNats,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_cut_off: bool,
 ) -> None:
+    """Also if the look ends between the two."""
     executor, learner = [await connected(nats_server, each) for each in ("executor", "learner")]
     begun, later = asyncio.Event(), RecordingHandler()
 
@@ -60,7 +86,10 @@ async def test_a_message_lost_after_its_delivery_is_skipped_with_a_dead_letter(
     await learner.consume(CONSUMER, later)
     known = await ended(executor, "ann")
     await later.has_seen(1)
-    told = [await learner.stalled() for _ in range(3)]
+    if is_cut_off:
+        fail_once(monkeypatch)
+    told = [await look(learner) for _ in range(3 + is_cut_off)]
+    assert ("cut off" in told) == is_cut_off
     assert "learner-on-run-finished: PML_EXECUTOR_EVT/1 was lost, and is skipped" in told
     assert told[-1] is None
     assert later.seen == [known.event_id]

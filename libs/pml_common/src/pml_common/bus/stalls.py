@@ -39,6 +39,8 @@ class Progress:
     since: float = 0.0
     tried: int = 0
     """The last sequence that was tried without effect."""
+    skipped: int | None = None
+    """A lost sequence that may be acknowledged, and has no dead letter yet."""
 
     def stalled_s(self, floor: int, now: float, *, is_empty: bool) -> float:
         """Return for how long the oldest message has waited, as far as was seen; 0 where none
@@ -76,6 +78,8 @@ class StallWatch:
         with server_errors(self._client, f"look at {consumer.durable}"):
             info = await self._js.consumer_info(stream, consumer.durable)
             floor, now = _floor(info), asyncio.get_running_loop().time()
+            if progress.skipped is not None and floor >= progress.skipped:
+                return await self._bury(consumer, progress, progress.skipped)
             is_empty = not (info.num_ack_pending or info.num_pending)
             waited_s = progress.stalled_s(floor, now, is_empty=is_empty)
             if is_empty or waited_s < consumer.stalls_after_s:
@@ -83,9 +87,9 @@ class StallWatch:
             oldest = await self._next(stream, floor, names.filter_of(consumer.message))
             if info.num_ack_pending:
                 before = oldest or (info.delivered.stream_seq if info.delivered else 0) + 1
-                lost = await self._skip(consumer, progress, range(progress.tried + 1, before))
-                if lost is not None:
-                    return f"{consumer.durable}: {stream}/{lost} was lost, and is skipped"
+                told = await self._skip(consumer, progress, range(progress.tried + 1, before))
+                if told is not None:
+                    return told
         which = f"{stream}/{oldest}" if oldest else f"what follows {stream}/{floor}"
         return f"{consumer.durable} has waited {waited_s:.0f} s for {which}"
 
@@ -98,32 +102,37 @@ class StallWatch:
 
     async def _skip(
         self, consumer: Consumer[Message], progress: Progress, candidates: Sequence[int]
-    ) -> int | None:
-        """Acknowledge the first message that blocks the consumer and cannot be read; return its
-        sequence. What can be read is left alone, and acknowledging what is not pending has no
+    ) -> str | None:
+        """Acknowledge the first message that blocks the consumer and cannot be read; return what to
+        tell. What can be read is left alone, and acknowledging what is not pending has no
         effect."""
         stream = streams.stream_of(consumer)
         for sequence in candidates[:_MOST_TRIED]:
             try:
                 await self._js.get_msg(stream, sequence)
             except NotFoundError:
+                progress.skipped = sequence  # before it is: what follows may be cut off
                 await self._client.publish(
                     f"$JS.ACK.{stream}.{consumer.durable}.1.{sequence}.{sequence}.0.0", b"+ACK"
                 )
                 await asyncio.sleep(_TAKES_EFFECT_S)
                 info = await self._js.consumer_info(stream, consumer.durable)
-                if _floor(info) != progress.floor or not info.num_ack_pending:
-                    await self._bury(consumer, f"{stream}/{sequence}")
-                    return sequence
+                if _floor(info) >= sequence:
+                    return await self._bury(consumer, progress, sequence)
+                progress.skipped = None
             progress.tried = sequence
         return None
 
-    async def _bury(self, consumer: Consumer[Message], lost: str) -> None:
+    async def _bury(self, consumer: Consumer[Message], progress: Progress, sequence: int) -> str:
+        """Store the dead letter of a message that was skipped; return what to tell."""
+        lost = f"{streams.stream_of(consumer)}/{sequence}"
         reason = f"the server has lost {lost}: its stored bytes are damaged, or were deleted"
         log.error("%s: %s", consumer.durable, reason)
         letter = build_dead_letter(consumer, self._identity, Envelope(lost, b"", {}), reason, 0)
         headers = {**letter.headers, MSG_ID: f"{consumer.durable}/{lost}"}
         await self._publisher.store(letter.subject, letter.data, headers)
+        progress.skipped = None
+        return f"{consumer.durable}: {lost} was lost, and is skipped"
 
 
 def _floor(info: api.ConsumerInfo) -> int:

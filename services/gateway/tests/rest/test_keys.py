@@ -5,6 +5,8 @@ from uuid import UUID
 import pytest
 
 from libs.pml_local.tests.support.harness import eventually
+from pml_common.contracts.scope import Scope
+from pml_common.storage.errors import StorageUnavailable
 from pml_gateway.domain.api.api import ExecuteRequest
 from pml_gateway.domain.workflow.deletion import deleted
 from pml_gateway.domain.workflow.events import Analyzed
@@ -65,6 +67,25 @@ async def test_so_have_two_clients_over_mcp(world: Worlds) -> None:
         assert [await over_mcp(w, "mira"), await over_mcp(w, "ana")] == [of_mira, of_ana]
         assert (await w.execute(**ASKED))["workflow_id"] == of_mira["workflowId"]
         assert len(w.peers.runs) == 2
+
+
+async def test_a_key_whose_workflow_is_known_needs_no_store(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world() as w:
+        first = await w.execute(**ASKED)
+        await eventually(lambda: is_stored(w, first))
+        present, get = UUID(first["workflow_id"]), w.parts.workflows.store.get
+
+        async def away_but_for_what_is_known(scope: Scope, workflow_id: UUID) -> Workflow | None:
+            if workflow_id == present:
+                return await get(scope, workflow_id)
+            raise StorageUnavailable("Postgres is away")
+
+        monkeypatch.setattr(w.parts.workflows.store, "get", away_but_for_what_is_known)
+        assert await w.execute(**ASKED) == first
+        other = await w.http.post("/api/execute", json={**ASKED, "idempotency_key": "another"})
+        assert other.status_code == 503, "the former release may have it"
 
 
 async def test_a_workflow_that_the_former_release_stored_is_found_under_its_key(

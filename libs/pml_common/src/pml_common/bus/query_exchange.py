@@ -9,7 +9,14 @@ from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
 
 from pml_common.bus import codec, measures, names, tracing
 from pml_common.bus.codec import Envelope, Payloads
-from pml_common.bus.errors import BusError, NotBelieved, QueryErrorCode, QueryFailed, Rejected
+from pml_common.bus.errors import (
+    BusError,
+    BusUnavailable,
+    NotBelieved,
+    QueryErrorCode,
+    QueryFailed,
+    Rejected,
+)
 from pml_common.bus.identity import Identity, WrongSender
 from pml_common.bus.query_macs import ERROR_CODE, MAC, QueryMacs
 from pml_common.contracts.base import Contract, Query
@@ -112,6 +119,8 @@ class QueryExchange:
                     raise _Refused(str(error)) from error
                 except Rejected as error:
                     raise QueryFailed("invalid", str(error)) from error
+                except BusUnavailable as error:  # nothing was done: it may be asked again
+                    raise QueryFailed("unavailable", str(error)) from error
                 return codec.encode(await handler(query))
             except QueryFailed as failure:
                 tracing.mark_failed(span, failure)

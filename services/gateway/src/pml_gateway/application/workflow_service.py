@@ -194,10 +194,16 @@ class WorkflowService:
     async def id_of_key(self, scope: Scope, principal: str, key: str) -> UUID:
         """Return the id of the workflow that a principal's key stands for, also of one that has its
         id from before keys were a principal's own. Raises StorageUnavailable."""
-        former = await self.known(scope, ids.former_workflow_id(scope, key))
+        present = ids.workflow_id(scope, principal, key)
+        try:
+            former = await self.known(scope, ids.former_workflow_id(scope, key))
+        except StorageUnavailable:
+            if await self.known(scope, present) is None:  # memory and the bus may know it
+                raise
+            return present
         if former is not None and former.requested.principal == principal:
             return former.workflow_id
-        return ids.workflow_id(scope, principal, key)
+        return present
 
     async def read(self, scope: Scope, workflow_id: UUID) -> Workflow | None:
         """Return a stored workflow to a caller: where it has succeeded, its name resolves. Raises

@@ -140,6 +140,24 @@ async def test_a_session_that_serves_says_in_vain_that_it_migrates(
                 assert await owner.fetch(f"SELECT FROM {table} LIMIT 1") == [], table
 
 
+@pytest.mark.parametrize("schema", [Schema("learner", "pml_learner")])
+async def test_what_was_handled_for_many_scopes_is_read_by_none(
+    owner: asyncpg.Connection, dsn: str, schema: Schema
+) -> None:
+    """But for what stood there before rows had a scope, which a redelivery has to find."""
+    roles = await find_roles(dsn, schema.name)
+    now, before = UUID(int=1), UUID(int=2)
+    handled = "INSERT INTO inbox (message_id, consumer, handled_at) VALUES ($1, 'c', {})"
+    async with owner.transaction():
+        await owner.execute(f'SET LOCAL ROLE "{roles.batch}"')
+        await owner.execute(handled.format("now()"), now)
+        await owner.execute(handled.format("now() - interval '1 day'"), before)
+    async with owner.transaction():
+        await owner.execute(f'SET LOCAL ROLE "{roles.application}"')
+        await owner.execute(_BIND, _OTHER)
+        assert [row["message_id"] for row in await owner.fetch("SELECT * FROM inbox")] == [before]
+
+
 async def test_no_statement_sees_or_changes_rows_of_another_scope(
     owner: asyncpg.Connection, dsn: str, schema: Schema
 ) -> None:

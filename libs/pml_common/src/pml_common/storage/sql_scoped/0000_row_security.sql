@@ -86,8 +86,9 @@ SELECT protect('inbox');
 DO $$
 BEGIN
     EXECUTE format(
-        'CREATE POLICY former ON inbox FOR SELECT TO %I, %I USING (org IS NULL)',
-        role_named('app'), role_named('reach')
+        'CREATE POLICY former ON inbox FOR SELECT TO %I, %I '
+        'USING (org IS NULL AND handled_at <= %L::timestamptz)',
+        role_named('app'), role_named('reach'), now()
     );
 END
 $$;

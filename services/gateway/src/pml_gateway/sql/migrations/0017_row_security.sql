@@ -8,8 +8,9 @@ WHERE relnamespace = current_schema()::regnamespace
 DO $$
 BEGIN
     EXECUTE format(
-        'CREATE POLICY former_erased ON inbox FOR UPDATE TO %I USING (org IS NULL)',
-        role_named('app')
+        'CREATE POLICY former_erased ON inbox FOR UPDATE TO %I '
+        'USING (org IS NULL AND handled_at <= %L::timestamptz)',
+        role_named('app'), now()
     );
 END
 $$;

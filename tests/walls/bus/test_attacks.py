@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from uuid import uuid4
 
 import pytest
 from nats.aio.client import Client
@@ -162,6 +163,38 @@ async def test_a_stored_body_is_no_event(walled: Walled, no_headers: bool) -> No
     [letter] = await eventually(lambda: letters_of(walled.account))
     assert "an answer of the server, which somebody has directed here" in letter
     assert recorder.seen == []
+
+
+async def test_a_pulled_message_is_no_event(walled: Walled) -> None:
+    """The server stores it in the other stream, but under the subject that it had."""
+    registry, learner = await walled.bus("registry"), await walled.bus("learner")
+    recorder = RecordingHandler()
+    await registry.consume(catalog.REGISTRY_ON_EDGES_OBSERVED, recorder)
+    forged = example(catalog.EDGES_OBSERVED)
+    intruder = await walled.intruder("gateway")
+    own = names.subject_of(catalog.CALL_ENDED, forged.scope, forged.entity)
+    await intruder.request(own, codec.encode(forged), **{codec.MSG_ID: "forged"})
+    pull = f"$JS.API.CONSUMER.MSG.NEXT.PML_GATEWAY_EVT.{catalog.GATEWAY_ON_CALL_ENDED.durable}"
+    subject = names.subject_of(catalog.EDGES_OBSERVED, forged.scope, forged.entity)
+    await intruder.have_delivered(pull, b"", subject)
+    stored = await eventually(lambda: subjects_in(walled.account, "PML_LEARNER_EVT"))
+    assert list(stored) == [own]
+    known = forged.model_copy(update={"event_id": uuid4()})
+    await learner.publish(known)
+    await recorder.has_seen(1)
+    assert recorder.seen == [known.event_id]
+
+
+async def subjects_in(account: NatsAccount, stream: str) -> dict[str, int]:
+    """Return the subjects of what a stream holds, with how many messages each has, as the
+    operator."""
+    operator = Client()
+    await operator.connect(account.url)
+    try:
+        info = await JetStreamContext(operator).stream_info(stream, subjects_filter=">")
+        return info.state.subjects or {}
+    finally:
+        await operator.close()
 
 
 async def letters_of(account: NatsAccount) -> list[str]:

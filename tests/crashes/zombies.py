@@ -92,13 +92,9 @@ def _end(diary: Sequence[LogEntry], command_run: int) -> str | None:
 
 def _expected_end(at: CrashPoints, baseline: Baseline) -> str:
     """The expected end of a resumed command run: refused at its next append. Without a next append
-    it had parked or closed the run. One that continues a parked run and was about to open its
-    journal finds it closed."""
+    it had parked or closed the run."""
     command_run = baseline.command_runs[len(at) - 1]
-    place = command_run.index(at[-1])
-    if place == 0 and len(at) > 1:
-        return "done"
-    if any(kind_of(later) in APPENDS for later in command_run[place:]):
+    if any(kind_of(later) in APPENDS for later in command_run[command_run.index(at[-1]) :]):
         return "Fenced"
     return "done" if len(at) == len(baseline.command_runs) else "parked"
 

@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -70,13 +71,12 @@ def by(service: str) -> Identity:
     return Identity(keys, all_services_identity().trusted)
 
 
-def asked(reply: str, **how: object) -> Envelope:
-    return query_of(QUERY, QUESTION, reply=reply, **how)  # pyright: ignore[reportArgumentType]
+asked = partial(query_of, QUERY, QUESTION)
 
 
 def of_another_subject(reply: str) -> Envelope:
     other = replace(QUERY, name="list-servers")
-    return replace(query_of(other, QUESTION, reply=reply), subject=asked(reply).subject)
+    return replace(query_of(other, QUESTION, reply=reply), subject=asked(reply=reply).subject)
 
 
 def of_another_client(reply: str) -> Envelope:
@@ -87,37 +87,42 @@ def of_another_client(reply: str) -> Envelope:
 
 MAC_FAULT = "its MAC is not the analyzer's for what was received"
 FORGERIES: dict[str, tuple[Callable[[str], Envelope], str]] = {
-    "unproven": (lambda to: replace(asked(to), headers={}), "it has no MAC; the analyzer or the g"),
-    "garbage": (lambda to: replace(asked(to), headers={MAC: "é"}), "its key "),
-    "garbage for a MAC": (lambda to: changed(asked(to), 3, "é"), MAC_FAULT),
+    "unproven": (
+        lambda to: replace(asked(reply=to), headers={}),
+        "it has no MAC; the analyzer or the g",
+    ),
+    "garbage": (lambda to: replace(asked(reply=to), headers={MAC: "é"}), "its key "),
+    "garbage for a MAC": (lambda to: changed(asked(reply=to), 3, "é"), MAC_FAULT),
     "no MAC after its time": (
-        lambda to: replace(asked(to), headers={MAC: asked(to).headers[MAC].rpartition(".")[0]}),
+        lambda to: replace(
+            asked(reply=to), headers={MAC: asked(reply=to).headers[MAC].rpartition(".")[0]}
+        ),
         MAC_FAULT,
     ),
     "another body": (
-        lambda to: replace(asked(to), data=codec.encode(OTHER_QUESTION)),
+        lambda to: replace(asked(reply=to), data=codec.encode(OTHER_QUESTION)),
         MAC_FAULT,
     ),
-    "another time": (lambda to: changed(asked(to), 1, "1"), MAC_FAULT),
-    "another nonce": (lambda to: changed(asked(to), 2, "0" * 24), MAC_FAULT),
-    "another MAC": (lambda to: changed(asked(to), 3, "0" * 64), MAC_FAULT),
+    "another time": (lambda to: changed(asked(reply=to), 1, "1"), MAC_FAULT),
+    "another nonce": (lambda to: changed(asked(reply=to), 2, "0" * 24), MAC_FAULT),
+    "another MAC": (lambda to: changed(asked(reply=to), 3, "0" * 64), MAC_FAULT),
     "another subject": (of_another_subject, MAC_FAULT),
-    "another reply subject": (lambda to: replace(asked("_INBOX.other"), reply=to), MAC_FAULT),
+    "another reply subject": (lambda to: replace(asked(reply="_INBOX.other"), reply=to), MAC_FAULT),
     "another client": (of_another_client, "is not the analyzer or the gateway's"),
     "a stranger": (
-        lambda to: asked(to, identity=by_a_stranger("gateway")),
+        lambda to: asked(reply=to, identity=by_a_stranger("gateway")),
         "is not the analyzer or the gateway's",
     ),
     "old": (
-        lambda to: asked(to, sent=now() - timedelta(seconds=AGE_S + 1)),
+        lambda to: asked(reply=to, sent=now() - timedelta(seconds=AGE_S + 1)),
         "s ago by the NATS server's clock",
     ),
     "early": (
-        lambda to: asked(to, sent=now() + timedelta(seconds=AGE_S + 30)),
+        lambda to: asked(reply=to, sent=now() + timedelta(seconds=AGE_S + 30)),
         "s ahead by the NATS server's clock",
     ),
     "before the replica": (
-        lambda to: asked(to, sent=now() - timedelta(seconds=AGE_S / 2)),
+        lambda to: asked(reply=to, sent=now() - timedelta(seconds=AGE_S / 2)),
         "it is older than what this replica remembers",
     ),
 }
@@ -140,7 +145,7 @@ async def test_a_query_that_no_client_has_sent_now_reaches_no_handler(
 @pytest.mark.parametrize("client", ["analyzer", "gateway"])
 async def test_each_client_of_a_query_may_send_it(querying: BusHarness, client: str) -> None:
     owner = await serving(querying)
-    reply = await querying.ask_raw(asked(querying.reply_subject(), identity=by(client)))
+    reply = await querying.ask_raw(asked(reply=querying.reply_subject(), identity=by(client)))
     assert codec.decode(ToolCatalog, reply.data) == TOOLS
     assert owner.asked == [QUESTION]
 
@@ -159,7 +164,7 @@ async def test_a_query_on_the_subject_of_another_scope_reaches_no_handler(
 
 async def test_a_replayed_query_is_refused(querying: BusHarness) -> None:
     owner = await serving(querying)
-    query = asked(querying.reply_subject())
+    query = asked(reply=querying.reply_subject())
     assert ERROR_CODE not in (await querying.ask_raw(query)).headers
     again = await querying.ask_raw(query)
     assert again.data == b"not believed: it was received before"
@@ -190,7 +195,7 @@ REPLIES: dict[str, Callable[[Envelope], Envelope]] = {
         reply_of(QUERY, query, TOOLS), data=codec.encode(ToolCatalog(tools=()))
     ),
     "another's key": by_another,
-    "to another query": lambda query: reply_of(QUERY, asked(""), TOOLS),
+    "to another query": lambda query: reply_of(QUERY, asked(reply=""), TOOLS),
     "an unproven error": lambda query: Envelope("", b"forged", {ERROR_CODE: "not_found"}),
     "an error with another text": lambda query: replace(failed(query), data=b"forged"),
     "an error with a text elsewhere": read_elsewhere,

@@ -44,7 +44,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine(tmp_path)
     monkeypatch.setattr("pml_local.account.SYSTEM_FOLDER", tmp_path)
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr("shutil.which", lambda _name: "/usr/sbin/useradd")  # type: ignore[misc]
+    monkeypatch.setattr("shutil.which", "/usr/sbin/{}".format)
     monkeypatch.setattr("pwd.getpwnam", made.find)
     monkeypatch.setattr("subprocess.run", made.useradd)
     return made

@@ -230,7 +230,7 @@ async def _run(
     try:
         await owner.execute(f'SET LOCAL ROLE "{roles.application}"')
         await owner.execute(_BIND, scope)
-        asked = await owner.prepare(query)
+        asked = await owner.prepare(query.replace("bound()", "true"))
         kinds = [
             each.name + "[]" * (each.kind == "array" and not each.name.endswith("[]"))
             for each in asked.get_parameters()

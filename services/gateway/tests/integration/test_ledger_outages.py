@@ -14,8 +14,9 @@ from pml_common.contracts.gateway import CallTool, ToolOutcome
 from pml_common.contracts.scope import Scope
 from pml_common.contracts.tool import JsonObject
 from pml_common.storage.errors import StorageUnavailable
+from pml_common.storage.pool import connection
 from pml_common.storage.schema import open_scoped_schema
-from pml_common.storage.scoped import ScopedPools
+from pml_common.storage.scoped import ScopedPools, at_once
 from pml_gateway.adapters.postgres.ledger import PostgresCallLedger
 from pml_gateway.application.tool_calls import ToolCalls
 from pml_gateway.domain.tool_calls.ledger import LOST, Entry, fingerprint
@@ -92,8 +93,8 @@ async def test_calls_under_which_postgres_falls_again_and_again_keep_their_outco
 
 async def _unconfirmed(pool: ScopedPools, scope: Scope, query: str, *values: object) -> NoReturn:
     """Lose the connection after the statement has taken effect."""
-    async with pool.transaction(scope) as held:
-        await held.execute(query, *values)
+    async with connection(pool.pool) as held:
+        await held.execute(*at_once(scope, query, *values))
     raise StorageUnavailable("the connection was lost before the answer came")
 
 
@@ -104,7 +105,7 @@ async def test_a_beginning_that_was_stored_and_not_confirmed_is_no_call(
     async with open_scoped_schema(postgres_dsn, "gateway", "pml_gateway") as pool:
         ledger = PostgresCallLedger(pool)
         calls = tool_calls(servers, ledger, now=lambda: datetime.now(UTC))
-        monkeypatch.setattr(ScopedPools, "change", _unconfirmed)
+        monkeypatch.setattr(ScopedPools, "change_at_once", _unconfirmed)
         with pytest.raises(QueryFailed, match="nothing was called"):
             await calls.on_call_tool(asked)
         monkeypatch.undo()
@@ -122,7 +123,7 @@ async def test_a_call_that_was_made_is_not_taken_for_a_beginning_without_one(
         ledger = PostgresCallLedger(pool)
         made = Entry(fingerprint(asked), owner, later(10), tool=asked.tool)
         assert await ledger.begin(asked, made) is None
-        monkeypatch.setattr(ScopedPools, "change", _unconfirmed)
+        monkeypatch.setattr(ScopedPools, "change_at_once", _unconfirmed)
         with pytest.raises(StorageUnavailable):
             await ledger.begin(asked, Entry(fingerprint(asked), owner, later(11)))
         monkeypatch.undo()

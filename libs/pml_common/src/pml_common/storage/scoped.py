@@ -32,6 +32,12 @@ CROSS JOIN LATERAL (
     OFFSET bound.done * 0
 ) AS found
 """
+_AT_ONCE = "bound()"
+_BOUND_AT_ONCE = """(
+    SELECT length(
+        set_config('pml.org', :org::text, true) || set_config('pml.project', :project::text, true)
+    ) IS NOT NULL
+)"""
 _BIND = "SELECT set_config('pml.org', ':org', true), set_config('pml.project', ':project', true)"
 """For a statement without parameters; neither token of a scope contains a quotation mark."""
 
@@ -68,6 +74,12 @@ class BoundPool:
         async with self.transaction(scope) as session:
             return await session.fetchval(query, *values)
 
+    async def change_at_once(self, scope: Scope, query: str, *values: object) -> Any:
+        """As `change`, in one round trip: the statement says `bound()` among the conditions of its
+        outermost WHERE, which Postgres looks at before any row."""
+        async with connection(self.pool) as session:
+            return await session.fetchval(*at_once(scope, query, *values))
+
     def transaction(self, scope: Scope) -> AbstractAsyncContextManager[Connection]:
         """Bind a transaction to a scope; committed at the end of the block."""
         return _begun(self.pool, "BEGIN", scope)
@@ -94,6 +106,26 @@ class ScopedPools(BoundPool):
     def across(self) -> AbstractAsyncContextManager[Connection]:
         """Acquire a session for a few statements over all scopes."""
         return connection(self.batch)
+
+
+def at_once(scope: Scope, query: str, *values: object) -> tuple[str, *tuple[object, ...]]:
+    """Return a statement that says `bound()`, and its values, such that it binds its own
+    transaction."""
+    return bound_at_once(query, len(values)), *values, *scope_columns(scope)
+
+
+@lru_cache(maxsize=64)
+def bound_at_once(query: str, parameters: int) -> str:
+    """Return the statement with two parameters more, organisation and project. Raises ValueError
+    where it does not say `bound()`.
+
+    The condition has no column, so that Postgres looks at it once, before the rows below it. Were
+    it ever to look later, the statement would find and store no row: nothing is bound then.
+    """
+    if query.count(_AT_ONCE) != 1:
+        raise ValueError(f"the statement does not say {_AT_ONCE} once: {query}")
+    condition = _BOUND_AT_ONCE.replace(":org", f"${parameters + 1}")
+    return query.replace(_AT_ONCE, condition.replace(":project", f"${parameters + 2}"))
 
 
 @lru_cache(maxsize=512)

@@ -40,7 +40,7 @@ class PostgresCallLedger(CallLedger):
     async def begin(self, call: CallTool, entry: Entry) -> Entry | None:
         try:
             columns = (*_columns(call, entry), entry.replaces)
-            begun = await self._pools.change(call.scope, _SQL["begin-call"], *columns)
+            begun = await self._pools.change_at_once(call.scope, _SQL["begin-call"], *columns)
         except StorageUnavailable:
             self._add_unconfirmed(call, entry)
             raise
@@ -77,7 +77,7 @@ class PostgresCallLedger(CallLedger):
     async def settle(self, call: CallTool, entry: Entry, outcome: ToolOutcome) -> ToolOutcome:
         outcome_columns = (outcome.model_dump_json(), entry.repeatable, entry.replaces)
         columns = (*_columns(call, entry), *outcome_columns)
-        settled = await self._pools.change(call.scope, _SQL["settle-call"], *columns)
+        settled = await self._pools.change_at_once(call.scope, _SQL["settle-call"], *columns)
         known = None if settled is not None else await self.find(call)
         if known is None or known.fingerprint != entry.fingerprint:
             return outcome

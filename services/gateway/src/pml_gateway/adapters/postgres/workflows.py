@@ -17,7 +17,7 @@ from pml_common.storage.columns import scope_columns, scope_of
 from pml_common.storage.inbox import decode_facts, encode_facts
 from pml_common.storage.pool import Connection
 from pml_common.storage.queries import load_queries, storable
-from pml_common.storage.scoped import ScopedPools
+from pml_common.storage.scoped import ScopedPools, at_once
 from pml_gateway.adapters.postgres.deadline import with_deadline
 from pml_gateway.adapters.postgres.rows import (
     approval_of,
@@ -68,9 +68,10 @@ class PostgresWorkflowStore(WorkflowStore):
         return await with_deadline(accepting, self._patience_s)
 
     async def _accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
-        async with self._pools.transaction(workflow.scope) as conn:
-            known = await self._accept_on(conn, workflow, effects)
-        return self._accepted(workflow, known)
+        columns = self._accepting(workflow, effects)
+        stored = await self._pools.change_at_once(workflow.scope, _SQL["accept-workflow"], *columns)
+        known = None if stored else await self._get(workflow.scope, workflow.workflow_id)
+        return self._accepted(workflow, known, is_new=stored is not None)
 
     async def _join_or_accept(
         self, workflow: Workflow, effects: Sequence[Message], call_digest: str, at: datetime
@@ -83,20 +84,28 @@ class PostgresWorkflowStore(WorkflowStore):
             earlier = None if row is None else workflow_now(row)
             if earlier is not None and is_joinable(earlier, at):
                 return earlier
-            known = await self._accept_on(conn, workflow, effects)
-        return self._accepted(workflow, known)
+            columns = self._accepting(workflow, effects)
+            accept = at_once(workflow.scope, _SQL["accept-workflow"], *columns)
+            stored = await conn.fetchval(*accept)
+            known = None
+            if stored is None:
+                row = await conn.fetchrow(_SQL["get-workflow"], *key, workflow.workflow_id)
+                known = None if row is None else workflow_now(row)
+        return self._accepted(workflow, known, is_new=stored is not None)
 
-    def _accepted(self, workflow: Workflow, known: Workflow | None) -> Workflow | None:
-        if known is None:
+    def _accepted(
+        self, workflow: Workflow, known: Workflow | None, *, is_new: bool
+    ) -> Workflow | None:
+        if is_new:
             self._cache.put(workflow, 0)
+        elif known is None:
+            raise LookupError(f"workflow {workflow.workflow_id} is neither new nor known")
         return known
 
-    async def _accept_on(
-        self, conn: Connection, workflow: Workflow, effects: Sequence[Message]
-    ) -> Workflow | None:
-        key, asked = scope_columns(workflow.scope), workflow.approval
-        stored = await conn.fetchval(
-            _SQL["accept-workflow"],
+    def _accepting(self, workflow: Workflow, effects: Sequence[Message]) -> tuple[object, ...]:
+        """Return the values of `accept-workflow`."""
+        asked = workflow.approval
+        return (
             *_columns_of_new(workflow),
             asked.requested_at if asked else None,
             asked.expires_at if asked else None,
@@ -105,12 +114,6 @@ class PostgresWorkflowStore(WorkflowStore):
             [message.model_dump_json() for message in effects],
             self._head_start,
         )
-        if stored is not None:
-            return None
-        row = await conn.fetchrow(_SQL["get-workflow"], *key, workflow.workflow_id)
-        if row is None:
-            raise LookupError(f"workflow {workflow.workflow_id} is neither new nor known")
-        return workflow_now(row)
 
     @override
     async def add(self, workflows: Sequence[Workflow]) -> Set[tuple[Scope, UUID]]:
@@ -161,7 +164,7 @@ class PostgresWorkflowStore(WorkflowStore):
         if after is before:
             return Taken(effects, before)
         asked = _asked_now(before, after)
-        revision = await self._pools.change(
+        revision = await self._pools.change_at_once(
             cause.scope,
             _SQL["step-once"],
             *workflow_columns(before, after),

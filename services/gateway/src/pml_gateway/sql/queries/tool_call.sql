@@ -4,7 +4,8 @@ INSERT INTO tool_call (
     org, project, idempotency_key, workflow_id, node_id, occurrence, tool,
     fingerprint, owner, deadline
 )
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+WHERE bound()
 ON CONFLICT (org, project, idempotency_key) DO UPDATE
 SET
     tool = excluded.tool, fingerprint = excluded.fingerprint, owner = excluded.owner,
@@ -45,6 +46,7 @@ INSERT INTO tool_call (
 )
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now()
 FROM durability
+WHERE bound()
 ON CONFLICT (org, project, idempotency_key) DO UPDATE
 SET
     tool = excluded.tool, fingerprint = excluded.fingerprint, owner = excluded.owner,

@@ -24,7 +24,9 @@ WITH accepted AS (
         now() + $27::interval
     FROM accepted, unnest($24::uuid[], $25::text[], $26::json[]) AS effect(message_id, message, content)
 )
-SELECT workflow_id FROM accepted
+SELECT workflow_id
+FROM accepted
+WHERE bound()
 
 -- name: add-workflows
 -- Workflows that the bus accepted; those that have a row stay as they are.
@@ -107,7 +109,7 @@ SET
     granted = coalesce($13, granted),
     revision = revision + 1
 FROM noted
-WHERE org = $1 AND project = $2 AND workflow_id = $3
+WHERE org = $1 AND project = $2 AND workflow_id = $3 AND bound()
 RETURNING revision
 
 -- name: get-workflows

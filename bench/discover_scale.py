@@ -25,6 +25,7 @@ import numpy as np
 from discovery.database import running_databases
 from discovery.synthetic import SCOPE, Synthetic, fill, registrations
 
+from libs.pml_local.tests.support.databases import migrated
 from pml_common.contracts.registry import Discover, ResolveCapability
 from pml_common.storage.columns import scope_columns
 from pml_common.storage.queries import load_queries
@@ -173,7 +174,7 @@ async def run(sizes: Sequence[int], rounds: int) -> None:
     async with (
         running_databases() as databases,
         databases.empty() as dsn,
-        open_scoped_schema(dsn, "registry", "pml_registry") as pools,
+        open_scoped_schema(await migrated(dsn, "registry"), "registry", "pml_registry") as pools,
     ):
         begin = 0
         for size in sizes:

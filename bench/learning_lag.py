@@ -23,7 +23,7 @@ import asyncpg
 import psutil
 from traces import CAPABILITIES, DURABLE, FEW, run_of
 
-from libs.pml_local.tests.support.databases import Databases
+from libs.pml_local.tests.support.databases import Databases, as_owner, migrated
 from libs.pml_local.tests.support.harness import (
     eventually,
     reachable_folder,
@@ -69,7 +69,7 @@ async def lags(
     learner = context.Process(target=learn_until_killed, args=(nats_url, dsn, home, NatsBus))
     learner.start()
     bus = await NatsBus.connect(nats_url, service="executor", identity=stack_identity(home))
-    session = await asyncpg.connect(dsn, server_settings={"pml.migrating": "on"})
+    session = await asyncpg.connect(as_owner(dsn), server_settings={"pml.migrating": "on"})
     published = dict[UUID, float]()
 
     async def stored() -> bool:
@@ -124,6 +124,7 @@ async def measure(given: argparse.Namespace, home: Path) -> None:
     ):
         process = await start_part(nats)
         try:
+            dsn = await migrated(dsn, "learner")
             late, used = await lags(nats.url, dsn, home, process.pid, given)
         finally:
             await process.kill()

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # when run as a script
 
 import asyncpg
 
-from libs.pml_local.tests.support.databases import Databases
+from libs.pml_local.tests.support.databases import Databases, as_owner, migrated
 from libs.pml_local.tests.support.harness import (
     reachable_folder,
     running_postgres,
@@ -126,7 +126,7 @@ async def copied(dsn: str, count: int) -> float:
 
 async def _owner(dsn: str) -> asyncpg.Connection:
     settings = {"search_path": "learner,public", "pml.migrating": "on"}
-    return await asyncpg.connect(dsn, server_settings=settings)
+    return await asyncpg.connect(as_owner(dsn), server_settings=settings)
 
 
 async def in_turns(
@@ -277,7 +277,7 @@ async def measure_store(given: argparse.Namespace, home: Path) -> list[str]:
     async with (
         running_postgres(home, **DURABLE) as server,
         Databases(server).empty() as dsn,
-        open_scoped_schema(dsn, "learner", "pml_learner") as pool,
+        open_scoped_schema(await migrated(dsn, "learner"), "learner", "pml_learner") as pool,
     ):
         store = PostgresTraceStore(pool)
         first = [run_of(number) for number in range(CAPABILITIES)]

@@ -17,14 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pml_common.contracts.catalog import SERVICES
+from pml_common.storage.roles import roles_of
 from pml_local.keys import TRUSTED, make_keys
 from pml_local.nats_users import OPERATOR
 
 STORED = ("gateway", "learner", "registry")
-"""The services with a role in Postgres."""
+"""The services with a schema in Postgres, its owner and a login."""
 _NEEDED = (
     *(f"nats-{name}" for name in (*SERVICES, OPERATOR)),
     *(f"postgres-{name}" for name in STORED),
+    *(f"postgres-{name}-login" for name in STORED),
     "qdrant",
     "approver",
 )
@@ -70,7 +72,17 @@ class Credentials:
 
     def postgres_dsn(self, service: str, database: str) -> str:
         """The address of Postgres for a service; `database` is host:port/name?options."""
+        password = self.passwords[f"postgres-{service}-login"]
+        return f"postgresql://{login_of(service)}:{password}@{database}"
+
+    def owner_dsn(self, service: str, database: str) -> str:
+        """The address of Postgres for the owner of a service's schema, who migrates it."""
         return f"postgresql://{service}:{self.passwords[f'postgres-{service}']}@{database}"
+
+
+def login_of(service: str) -> str:
+    """Return the user of Postgres as which a service logs in; its schema's owner has its name."""
+    return roles_of(service, service).login
 
 
 def make_credentials(folder: Path, *more: str) -> Credentials:

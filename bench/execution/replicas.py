@@ -35,8 +35,6 @@ async def replica(stack: Stack, name: str, env: Mapping[str, str]) -> AsyncGener
     service = name.partition(" ")[0]
     [spec] = [each for each in pml_services() if each.name == service]
     given = {**os.environ, **STUB, **env, **stack.credentials(service)}
-    if spec.stores:
-        given["PML_POSTGRES_DSN"] = stack.postgres_dsn
     named = replace(spec, name=name)
     part = Service(named, free_port(), DataFolder(stack.home), lambda: given)
     process = await start_on_free_port(part)

@@ -16,6 +16,7 @@ import pytest
 from nats.aio.client import Client
 
 from libs.pml_common.tests.support.harness import key_files
+from libs.pml_local.tests.support.databases import as_service, migrated
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
@@ -155,6 +156,7 @@ async def connect(url: str, service: Service) -> NatsBus:
 @asynccontextmanager
 async def running(url: str, dsn: str, service: Service) -> AsyncGenerator[None]:
     """Run a service in this process until what it received is handled."""
+    dsn = as_service(dsn, service)
     bus = await connect(url, service)
     with key_files("registry") as keys:
         if service == "learner":
@@ -167,6 +169,14 @@ async def running(url: str, dsn: str, service: Service) -> AsyncGenerator[None]:
                 yield
             finally:
                 await bus.drain()
+
+
+@pytest.fixture
+async def postgres_dsn(empty_dsn: str) -> str:
+    """A database with the schemas of both."""
+    for service in ("learner", "registry"):
+        await migrated(empty_dsn, service)
+    return empty_dsn
 
 
 async def facts(bus: NatsBus) -> Sequence[Message]:

@@ -22,7 +22,7 @@ import asyncpg
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
-from libs.pml_local.tests.support.databases import Databases
+from libs.pml_local.tests.support.databases import Databases, as_owner
 from libs.pml_local.tests.support.harness import (
     eventually,
     reachable_folder,
@@ -128,7 +128,7 @@ async def kill_learners(nats_url: str, dsn: str, home: Path, kills: int, seed: i
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     learners, runs, stop = Learners(nats_url, dsn, home), list[RunFinished](), asyncio.Event()
     bus = await NatsBus.connect(nats_url, service="executor", identity=stack_identity(home))
-    store = await asyncpg.connect(dsn, server_settings={"pml.migrating": "on"})
+    store = await asyncpg.connect(as_owner(dsn), server_settings={"pml.migrating": "on"})
     learners.start()
     publishing = asyncio.create_task(publish(bus, runs, stop))
 

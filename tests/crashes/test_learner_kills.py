@@ -16,10 +16,10 @@ WITHIN_S = 2 * PATIENCE_S
 
 
 async def test_killed_learners_lose_no_trace_and_learn_none_twice(
-    nats_url: str, postgres_dsn: str, stack_home: Path
+    nats_url: str, learner_dsn: str, stack_home: Path
 ) -> None:
     make_keys(stack_home / "keys", SERVICES)
     async with asyncio.timeout(WITHIN_S):
-        outcome = await kill_learners(nats_url, postgres_dsn, stack_home, kills=2, seed=7)
+        outcome = await kill_learners(nats_url, learner_dsn, stack_home, kills=2, seed=7)
     assert outcome.faults == [], outcome
     assert (outcome.kills, outcome.runs > 0) == (2, True)

@@ -12,6 +12,7 @@ from pml_common.contracts import catalog
 from pml_common.storage.migrations import migrate, pending_migrations, read_migrations
 from pml_common.storage.roles import find_roles, roles_of
 from tests.deploy.manifests import manifests, of_kind
+from tools.credentials import login_of
 from tools.k8s.nats_users import users
 from tools.k8s.rendering import ROOT
 
@@ -77,13 +78,13 @@ def _statements() -> list[str]:
     return cluster["spec"]["bootstrap"]["initdb"]["postInitApplicationSQL"]
 
 
-def test_operator_gives_each_role_a_password() -> None:
+def test_operator_gives_each_owner_and_each_login_a_password() -> None:
+    secrets = {name: f"pml-postgres-{name}" for name in _STORED}
+    secrets |= {login_of(name): f"pml-postgres-{name}-login" for name in _STORED}
     for overlay in ("dev", "production"):
         [cluster] = [one for one in manifests(overlay) if one["kind"] == "Cluster"]
-        roles = {each["name"]: each for each in cluster["spec"]["managed"]["roles"]}
-        assert set(roles) == set(_STORED)
-        for name, role in roles.items():
-            assert role["passwordSecret"]["name"] == f"pml-postgres-{name}"
+        roles = cluster["spec"]["managed"]["roles"]
+        assert {each["name"]: each["passwordSecret"]["name"] for each in roles} == secrets
 
 
 @pytest.mark.integration
@@ -107,16 +108,22 @@ async def test_roles_of_the_cluster_may_migrate_their_own_schemas_alone(postgres
         await admin.close()
 
 
-_ROLES = [*_STORED, *(role for name in _STORED for role in roles_of(name, name).all)]
+_ROLES = [
+    *_STORED,
+    *(role for name in _STORED for role in (*roles_of(name, name).all, login_of(name))),
+]
 
 
 async def _check_role(dsn: str, name: str) -> None:
     migrations = read_migrations(f"pml_{name}")
-    assert await migrate(dsn, name, migrations, with_roles=True)
+    assert await migrate(dsn, name, migrations)
     assert await pending_migrations(dsn, name, migrations) == []
-    assert (await find_roles(dsn, name)).batch == f"{name}_{name}_batch"
+    serving = dsn.replace(f"role={name}", f"role={login_of(name)}")
+    assert await pending_migrations(serving, name, migrations) == []
+    assert (await find_roles(serving, name)).batch == f"{name}_{name}_batch"
     other = "learner" if name == "gateway" else "gateway"
-    session = await asyncpg.connect(dsn)
-    with pytest.raises(asyncpg.InsufficientPrivilegeError):
-        await session.execute(f"CREATE TABLE {other}.mine (n int)")
-    await session.close()
+    for user, schema in ((dsn, other), (serving, other), (serving, name)):
+        session = await asyncpg.connect(user)
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await session.execute(f"CREATE TABLE {schema}.mine (n int)")
+        await session.close()

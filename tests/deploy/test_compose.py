@@ -27,7 +27,8 @@ from tools.images.stand_ins import stand_ins
 STORED = [name for name in SERVICES if issubclass(SETTINGS[name], StorageSettings)]
 _STOPS_AFTER_S = 5.0
 """Time beside its drain that a process needs to stop (deploy/README.md)."""
-_ENDING = {"volumes", "provision", *(f"{name}-migrate" for name in STORED)}
+_MIGRATING = {f"{name}-migrate" for name in STORED}
+_ENDING = {"volumes", "provision", *_MIGRATING}
 _WITHOUT_HEALTH = {"collector", "jaeger", *_ENDING}
 """Images with no program to ask with, and those that end."""
 _SECRET_NAME = re.compile("KEY$|PASSWORD|TOKEN|DSN|NATS_URL|SECRET$")
@@ -47,13 +48,11 @@ def test_every_service_of_the_code_runs_from_its_image_of_this_version() -> None
 
 
 def test_services_wait_for_the_migration_of_their_schema() -> None:
-    migrating = {name for name in services() if name.endswith("-migrate")}
-    assert migrating == {f"{name}-migrate" for name in STORED}
+    assert {name for name in services() if name.endswith("-migrate")} == _MIGRATING
     for name in STORED:
         service, migration = services()[name], services()[f"{name}-migrate"]
         assert migration["image"] == service["image"]
         assert migration["command"] == ["migrate"]
-        assert service["environment"]["PML_MIGRATIONS"] == "await"
         waits = service["depends_on"][f"{name}-migrate"]["condition"]
         assert waits == "service_completed_successfully"
 
@@ -184,6 +183,8 @@ def test_secrets_are_made_and_given_to_those_that_need_them(tmp_path: Path) -> N
         given = secrets_of(service).values()
         others = [other for other in SERVICES if other != owner and owner != "postgres"]
         assert not [one for one in given if one.startswith(tuple(f"{o}-" for o in others))], name
+        owners = {one for one in given if one.endswith("-owner-dsn")}
+        assert owners == ({f"{owner}-owner-dsn"} if name in _MIGRATING else set()), name
     assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
     assert (tmp_path / "secrets/made").stat().st_mode & 0o077 == 0
 

@@ -66,7 +66,6 @@ def test_every_schema_has_a_migration_of_the_same_release(overlay: str) -> None:
         [migrating] = pod_of(jobs[f"pml-{name}-migrate.{tag}"])["spec"]["containers"]
         assert migrating["image"] == service["image"]
         assert migrating["command"] == [*service["command"], "migrate"]
-        assert settings_of(overlay, _named(overlay)[name])["PML_MIGRATIONS"] == "await"
 
 
 @overlays

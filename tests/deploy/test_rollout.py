@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from libs.pml_common.tests.support.harness import write_key_files
+from libs.pml_local.tests.support.databases import as_service
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.nats_accounts import NatsAccount
 from libs.pml_local.tests.support.patience import PATIENCE_S
@@ -49,9 +50,10 @@ async def test_a_pod_is_ready_once_the_bus_is_provisioned_and_its_schema_is_migr
     secrets, port = tmp_path / "secrets", free_port()
     secrets.mkdir()
     (secrets / "PML_NATS_URL").write_text(bare_account.url_of("learner"))
-    (secrets / "PML_POSTGRES_DSN").write_text(postgres_dsn)
+    (secrets / "PML_POSTGRES_DSN").write_text(as_service(postgres_dsn, "learner"))
     places = {"PML_SECRETS_DIR": str(secrets), "PML_HEALTH_PORT": str(port)}
     settings = settings_of("dev", deployments["pml-learner"])
+    owners = {"PML_POSTGRES_DSN": postgres_dsn}
     environment = {**settings, **write_key_files(tmp_path, "learner"), **places}
 
     async def answers(path: str) -> int | None:
@@ -74,7 +76,7 @@ async def test_a_pod_is_ready_once_the_bus_is_provisioned_and_its_schema_is_migr
             "PML_SECRETS_DIR": str(secrets),
         }
         for command, given in (
-            (migrating["command"], {**environment, "PML_HEALTH_PORT": "0"}),
+            (migrating["command"], {**environment, **owners, "PML_HEALTH_PORT": "0"}),
             (provisioning["command"], operators),
         ):
             async with _started(command, given) as job:

@@ -76,7 +76,7 @@ def test_pods_mount_no_secret_of_another_service() -> None:
     for overlay in NAMES:
         for one in workloads(overlay):
             pod = pod_of(one)
-            service = pod["metadata"]["labels"]["app.kubernetes.io/name"].removesuffix("-migrate")
+            service = pod["metadata"]["labels"]["app.kubernetes.io/name"]
             mounted = {name for kind, name, _ in _references(pod["spec"]) if kind == "Secret"}
             assert mounted <= {service, f"pml-{service}"}
 

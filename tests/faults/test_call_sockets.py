@@ -80,9 +80,9 @@ class Site:
 
 
 @pytest.fixture
-def site(nats_url: str, postgres_dsn: str, tmp_path: Path) -> Site:
+def site(nats_url: str, gateway_dsn: str, tmp_path: Path) -> Site:
     """A machine without gateways."""
-    return Site(nats_url, postgres_dsn, tmp_path)
+    return Site(nats_url, gateway_dsn, tmp_path)
 
 
 @pytest.fixture

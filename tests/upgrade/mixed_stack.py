@@ -70,16 +70,17 @@ class MixedStack:
         for service, side in sides.items():
             if self.sides[service] != side:
                 self.sides[service] = side
-                _choose(self.stack.home.parent, service, self.pythons[side])
+                _choose(self.stack.home.parent, service, self.pythons, side)
                 await self.stack.restart(service)
 
     async def migrate(self) -> None:
         """Run the new `migrate` command of each schema. Raises CannotMigrate."""
         for service in STORED:
+            owners = {"PML_POSTGRES_DSN": self.stack.postgres_dsn}
             process = await asyncio.create_subprocess_exec(
                 self.pythons["new"],
                 *("-m", f"pml_{service}", "migrate"),
-                env={**os.environ, **self._environment(service)},
+                env={**os.environ, **self._environment(service), **owners},
                 stderr=asyncio.subprocess.PIPE,
             )
             _, told = await asyncio.wait_for(process.communicate(), MIGRATE_WITHIN_S)
@@ -111,8 +112,7 @@ class MixedStack:
             await process.stop()
 
     def _environment(self, service: str) -> dict[str, str]:
-        stores = {"PML_POSTGRES_DSN": self.stack.postgres_dsn} if service in STORED else {}
-        return {**self.stack.credentials(service), **stores, **files_of(self.stack.home.parent)}
+        return {**self.stack.credentials(service), **files_of(self.stack.home.parent)}
 
     async def dead_letters(self) -> int:
         """The number of messages that a service gave up."""
@@ -125,7 +125,7 @@ async def mixed_stack(folder: Path, pythons: Mapping[Side, Path]) -> AsyncGenera
     """Run a stack whose services are all old, with a tool server that logs its calls."""
     calls = write_files(folder)
     for service in SERVICES:
-        _choose(folder, service, pythons["old"])
+        _choose(folder, service, pythons, "old")
     options = StackOptions(
         home=folder / "data",
         gateway_port=free_port(),
@@ -163,8 +163,11 @@ def _side_file(folder: Path, service: str) -> Path:
     return folder / f"{service}.python"
 
 
-def _choose(folder: Path, service: str, python: Path) -> None:
-    _side_file(folder, service).write_text(str(python), encoding="utf-8")
+def _choose(folder: Path, service: str, pythons: Mapping[Side, Path], side: Side) -> None:
+    """Old services apply migrations at their start, as the owner."""
+    secret = folder / "data/secrets/postgres"
+    lines = f"{pythons[side]}\n" + (f"{secret}\n" if side == "old" else "")
+    _side_file(folder, service).write_text(lines, encoding="utf-8")
 
 
 def files_of(folder: Path) -> dict[str, str]:

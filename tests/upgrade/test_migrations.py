@@ -22,13 +22,13 @@ async def problems(
 ) -> list[str]:
     """Apply released migrations, then each further one, and return what these break. One marked as
     the contract of a released migration may break what the former release used."""
-    await migrate(dsn, schema, before, with_roles=True)
+    await migrate(dsn, schema, before)
     session = await asyncpg.connect(dsn)
     try:
         release = await read_schema(session, schema)
         found, known = list[str](), set[str]()
         for count, migration in enumerate(further, 1):
-            await migrate(dsn, schema, [*before, *further[:count]], with_roles=True)
+            await migrate(dsn, schema, [*before, *further[:count]])
             broken = set(breaks(release, await read_schema(session, schema))) - known
             known |= broken
             contract = contract_of(migration.sql)

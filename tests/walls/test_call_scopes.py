@@ -96,8 +96,8 @@ class Two:
 
 
 @pytest.fixture
-async def two(nats_url: str, postgres_dsn: str, tmp_path: Path) -> AsyncGenerator[Two]:
-    first, second = (Site(each, nats_url, postgres_dsn, tmp_path / each.org) for each in SCOPES)
+async def two(nats_url: str, gateway_dsn: str, tmp_path: Path) -> AsyncGenerator[Two]:
+    first, second = (Site(each, nats_url, gateway_dsn, tmp_path / each.org) for each in SCOPES)
     bus = await NatsBus.connect(nats_url, service="executor", identity=all_services_identity())
     yield Two((first, second), bus)
     await asyncio.gather(first.stop(), second.stop())

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from libs.pml_local.tests.support.databases import Databases, Schema
+from libs.pml_local.tests.support.databases import Databases, Schema, as_owner
 from pml_common.storage.queries import load_queries
 from pml_common.storage.roles import Roles, find_roles
 from tools.release.migrations import SCHEMAS
@@ -17,7 +17,7 @@ from tools.release.migrations import SCHEMAS
 pytestmark = pytest.mark.integration
 
 WITHOUT_SCOPE = ("schema_migration",)
-"""Names of migrations, which no role but the owner may read."""
+"""Names of migrations, which services read to wait for them."""
 
 _RELATIONS = """
 SELECT
@@ -102,7 +102,7 @@ async def dsn(databases: Databases, schema: Schema) -> AsyncIterator[str]:
 async def owner(dsn: str, schema: Schema) -> AsyncIterator[asyncpg.Connection]:
     """A session of the schema's owner."""
     settings = {"search_path": f"{schema.name},public", "pml.migrating": "on"}
-    session = await asyncpg.connect(dsn, server_settings=settings)
+    session = await asyncpg.connect(as_owner(dsn), server_settings=settings)
     yield session
     await session.close()
 

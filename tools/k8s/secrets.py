@@ -14,7 +14,7 @@ from typing import Any
 from pml_common.contracts.catalog import SERVICES
 from pml_local.keys import TRUSTED
 from pml_local.nats_users import OPERATOR
-from tools.credentials import STORED, Credentials, make_credentials
+from tools.credentials import STORED, Credentials, login_of, make_credentials
 from tools.k8s.nats_users import users
 
 _NATS, _POSTGRES = "pml-nats:4222", "pml-postgres-rw:5432/pml?sslmode=require"
@@ -27,7 +27,12 @@ def manifest(namespace: str, folder: Path) -> dict[str, Any]:
         *(_secret(f"pml-{name}", _of_service(name, made)) for name in SERVICES),
         _secret("pml-nats", {"passwords.conf": made.nats_passwords}),
         _secret("pml-provision", {"nats-url": made.nats_url(OPERATOR, _NATS)}),
-        *(_role(name, made.passwords[f"postgres-{name}"]) for name in STORED),
+        *(
+            _secret(f"pml-{name}-migrate", {"postgres-dsn": made.owner_dsn(name, _POSTGRES)})
+            for name in STORED
+        ),
+        *(_user(f"postgres-{name}", name, made) for name in STORED),
+        *(_user(f"postgres-{name}-login", login_of(name), made) for name in STORED),
         _secret("pml-qdrant", {"key.yaml": made.qdrant_config}),
         _secret("pml-registry-keys", {"PML_REGISTRY_QDRANT_API_KEY": made.passwords["qdrant"]}),
         _config("pml-trusted-keys", {TRUSTED: made.trusted_keys}),
@@ -47,9 +52,9 @@ def _of_service(name: str, made: Credentials) -> dict[str, str]:
     return found
 
 
-def _role(name: str, password: str) -> dict[str, Any]:
-    role = _secret(f"pml-postgres-{name}", {"username": name, "password": password})
-    return {**role, "type": "kubernetes.io/basic-auth"}
+def _user(name: str, user: str, made: Credentials) -> dict[str, Any]:
+    secret = _secret(f"pml-{name}", {"username": user, "password": made.passwords[name]})
+    return {**secret, "type": "kubernetes.io/basic-auth"}
 
 
 def _secret(name: str, texts: Mapping[str, str]) -> dict[str, Any]:

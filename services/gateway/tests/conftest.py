@@ -1,6 +1,6 @@
 """The stores, and gateways, on a database that tests share."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -26,10 +26,9 @@ GATEWAY = Schema("gateway", "pml_gateway")
 
 
 @pytest.fixture
-async def postgres_dsn(databases: Databases) -> AsyncIterator[str]:
-    """A fresh database with the gateway's schema, dropped after the test."""
-    async with databases.copy(GATEWAY) as dsn:
-        yield dsn
+def postgres_dsn(gateway_dsn: str) -> str:
+    """The gateway's DSN of a fresh database with its schema."""
+    return gateway_dsn
 
 
 @pytest.fixture(scope="session")

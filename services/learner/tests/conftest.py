@@ -18,10 +18,9 @@ LEARNER = Schema("learner", "pml_learner")
 
 
 @pytest.fixture
-async def postgres_dsn(databases: Databases) -> AsyncIterator[str]:
-    """A fresh database with the learner's schema, dropped after the test."""
-    async with databases.copy(LEARNER) as dsn:
-        yield dsn
+def postgres_dsn(learner_dsn: str) -> str:
+    """The learner's DSN of a fresh database with its schema."""
+    return learner_dsn
 
 
 @pytest.fixture(scope="session")

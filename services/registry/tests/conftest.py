@@ -21,10 +21,9 @@ from services.registry.tests.support.stores import REGISTRY, Stores, stores_on
 
 
 @pytest.fixture
-async def postgres_dsn(databases: Databases) -> AsyncIterator[str]:
-    """A fresh database with the registry's schema, dropped after the test."""
-    async with databases.copy(REGISTRY) as dsn:
-        yield dsn
+def postgres_dsn(registry_dsn: str) -> str:
+    """The registry's DSN of a fresh database with its schema."""
+    return registry_dsn
 
 
 @pytest.fixture(scope="session")

@@ -121,15 +121,6 @@ class StorageSettings(ServiceSettings):
     """Settings of a service with Postgres."""
 
     postgres_dsn: str = "postgresql://127.0.0.1:5432/pml"
-    migrations: Literal["apply", "await"] = Field(
-        default="apply",
-        description="At the start: apply what the schema lacks, or wait until `migrate` has.",
-    )
-
-    @property
-    def migrates(self) -> bool:
-        """Whether this process applies migrations at its start."""
-        return self.migrations == "apply"
 
 
 S = TypeVar("S", bound=ServiceSettings)
@@ -223,13 +214,11 @@ def run_service(name: Service, settings: S, serve: Serve[S]) -> None:
             tracing.shutdown()
 
 
-def run_migrations(
-    name: Service, settings: StorageSettings, *, owner_dsn: str | None = None
-) -> None:
-    """Apply the migrations that the service's schema lacks, with its roles; needs no bus. Exits
-    non-zero where it cannot."""
+def run_migrations(name: Service, settings: StorageSettings) -> None:
+    """Apply the migrations that the service's schema lacks, with its roles, as the schema's owner,
+    whose login `postgres_dsn` names; needs no bus. Exits non-zero where it cannot."""
     set_up_logging(name, settings.log_level, settings.log_format)
-    dsn, patience_s = owner_dsn or settings.postgres_dsn, settings.start_patience_s
+    dsn, patience_s = settings.postgres_dsn, settings.start_patience_s
     try:
         uvloop.run(migrate_schema(dsn, name, f"pml_{name}", patience_s=patience_s))
     except (StorageUnavailable, MigrationChanged, RolesMissing) as error:

@@ -6,6 +6,7 @@ import sys
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.databases import as_service
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.storage.errors import StorageUnavailable
 from pml_common.storage.schema import await_migrations, open_scoped_schema
@@ -51,7 +52,7 @@ async def test_who_waits_for_migrations_applies_none(postgres_dsn: str) -> None:
 async def test_who_waits_opens_the_schema_once_it_is_migrated(postgres_dsn: str) -> None:
     async def opened() -> object:
         async with open_scoped_schema(
-            postgres_dsn, "learner", "pml_learner", patience_s=30, migrates=False
+            as_service(postgres_dsn, "learner"), "learner", "pml_learner"
         ) as pool:
             return await pool.batch.fetchval("SELECT count(*) = 0 FROM inbox")
 

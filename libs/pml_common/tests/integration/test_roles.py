@@ -4,15 +4,13 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 
-from libs.pml_local.tests.support.databases import Databases
+from libs.pml_local.tests.support.databases import Databases, as_owner, as_service
 from pml_common.storage.errors import RolesMissing
 from pml_common.storage.migrations import migrate
-from pml_common.storage.pool import open_pool
 from pml_common.storage.roles import find_roles, roles_of
 from pml_local.postgres import PostgresServer
 
@@ -30,54 +28,65 @@ async def _session(dsn: str) -> AsyncGenerator[asyncpg.Connection]:
         await session.close()
 
 
-async def test_services_that_start_together_make_them_once(postgres_server: PostgresServer) -> None:
+def _as(dsn: str, role: str) -> str:
+    """A session that has taken on a role from its start: the server admits few users."""
+    return f"{dsn}?options=-c%20role%3D{role}"
+
+
+async def test_migrations_that_start_together_make_them_once(
+    postgres_server: PostgresServer,
+) -> None:
     schema = f"s{secrets.token_hex(4)}"
-    databases = Databases(postgres_server)
+    databases, roles = Databases(postgres_server), roles_of("pml", schema)
     async with databases.empty() as one, databases.empty() as other:
-        starts = [migrate(dsn, schema, (), with_roles=True) for dsn in (one, other) * 3]
-        await asyncio.gather(*starts)
-        roles = roles_of("pml", schema)
-        assert await find_roles(one, schema) == await find_roles(other, schema) == roles
+        async with _session(one) as session:
+            await session.execute("SET createrole_self_grant = 'set'")
+            await session.execute(f"CREATE ROLE {roles.login}")
+        await asyncio.gather(*(migrate(dsn, schema, ()) for dsn in (one, other) * 3))
+        for dsn in (one, other):
+            assert await find_roles(_as(dsn, roles.login), schema) == roles
         async with _session(one) as session:
             assert await session.fetchval(_ROLES, list(roles.all)) == 3
-        pool = await open_pool(one, schema, role=roles.reach)
-        try:
-            assert await pool.fetchval("SELECT current_user") == roles.reach
-            assert await pool.fetchval("SHOW search_path") == f"{schema},public"
-        finally:
-            await pool.close()
     async with _session(postgres_server.dsn()) as session:
-        for role in roles.all:
+        for role in (*roles.all, roles.login):
             await session.execute(f'DROP ROLE "{role}"')
 
 
-async def test_a_user_who_may_not_make_them_is_told_what_to_grant(
+async def test_who_may_not_make_them_is_told_what_an_administrator_runs(
     postgres_server: PostgresServer,
 ) -> None:
     user, schema = f"u{secrets.token_hex(4)}", "room"
+    roles = roles_of(user, schema)
     async with Databases(postgres_server).empty() as dsn:
-        parts = urlsplit(dsn)
+        database = dsn.rpartition("/")[2]
         async with _session(dsn) as session:
             await session.execute(f"CREATE ROLE {user} NOLOGIN")
             await session.execute(f"GRANT {user} TO pml WITH INHERIT FALSE, SET TRUE")
-            await session.execute(f"GRANT CREATE ON DATABASE {parts.path[1:]} TO {user}")
-        # As this user from the session's start: the server admits one login alone.
-        limited = f"{dsn}?options=-c%20role%3D{user}"
-        with pytest.raises(RolesMissing, match="may not take on the roles") as missing:
-            await migrate(limited, schema, (), with_roles=True)
+            await session.execute(f"GRANT CREATE ON DATABASE {database} TO {user}")
+        with pytest.raises(RolesMissing, match="run as an administrator") as missing:
+            await migrate(_as(dsn, user), schema, ())
         said = str(missing.value)
         statements = said.partition("that exist, ")[2].partition("; then start")[0]
         assert statements.startswith(f'CREATE ROLE "{user}_room_app" NOLOGIN; ')
-        roles = roles_of(user, schema)
-        with pytest.raises(RolesMissing, match="run as an administrator"):
-            await find_roles(dsn, schema)
         async with _session(dsn) as session:
-            await session.execute(statements)
-        await migrate(limited, schema, (), with_roles=True)
-        assert await find_roles(limited, schema) == roles
-        async with _session(limited) as session:
+            await session.execute(f"SET createrole_self_grant = 'set'; {statements}")
+        await migrate(_as(dsn, user), schema, ())
+        assert await find_roles(_as(dsn, roles.login), schema) == roles
+        async with _session(_as(dsn, user)) as session:
             await session.execute(f"DROP SCHEMA {schema} CASCADE")
         async with _session(dsn) as session:
-            await session.execute(f"REVOKE CREATE ON DATABASE {parts.path[1:]} FROM {user}")
-            for each in (*roles.all, user):
+            await session.execute(f"REVOKE CREATE ON DATABASE {database} FROM {user}")
+            for each in (*roles.all, roles.login, user):
                 await session.execute(f'DROP ROLE "{each}"')
+
+
+async def test_no_service_serves_as_a_user_who_may_do_more(learner_dsn: str) -> None:
+    roles = roles_of("pml", "learner")
+    assert await find_roles(learner_dsn, "learner") == roles
+    with pytest.raises(RolesMissing) as refused:
+        await find_roles(as_owner(learner_dsn), "learner")
+    said = str(refused.value)
+    assert "may create roles and may create databases and has the rights of the owner, pml" in said
+    assert f"with {roles.login} in PML_POSTGRES_DSN" in said
+    with pytest.raises(RolesMissing, match="pml_gateway_login may not take on"):
+        await find_roles(as_service(learner_dsn, "gateway"), "learner")

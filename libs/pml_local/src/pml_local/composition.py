@@ -24,6 +24,7 @@ from pml_local.keys import SIGNED_MARK, key_variables, make_keys
 from pml_local.nats import SYNC_VARIABLE, NatsServer
 from pml_local.ports import LOOPBACK, free_port, port_or_free, require_port
 from pml_local.postgres import PostgresServer
+from pml_local.postgres_cluster import LOGINS, Logins
 from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_services
 from pml_local.storage_watchdog import STORAGE_PROBE_INTERVAL
 
@@ -95,11 +96,13 @@ class Composition:
 
     def credentials(self, service: str) -> dict[str, str]:
         """A service's access to the bus: its NATS user, its keys, and the folder of the gateway's
-        socket if it serves or requests the gateway's queries."""
+        socket if it serves or requests the gateway's queries; and its login at Postgres, if it has
+        one."""
         return {
             "PML_NATS_URL": self.nats.url_of(service),
             **key_variables(self.keys, service),
             **({SOCKETS_VARIABLE: self.sockets} if service in _ON_SOCKETS and self.sockets else {}),
+            **({"PML_POSTGRES_DSN": self.postgres.dsn_of(service)} if service in LOGINS else {}),
         }
 
 
@@ -119,7 +122,11 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
     )
     make_keys(folder.keys, SERVICES)
     postgres = PostgresServer(
-        folder.postgres(account), folder.log("postgres"), folder.secret("postgres"), account=account
+        folder.postgres(account),
+        folder.log("postgres"),
+        postgres_logins(folder),
+        account=account,
+        schemas={spec.name: f"pml_{spec.name}" for spec in options.services if spec.has_schema},
     )
     approver = {
         APPROVER_VARIABLE: users.get(APPROVER_VARIABLE) or user_name(),
@@ -150,6 +157,12 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
     return made
 
 
+def postgres_logins(folder: DataFolder) -> Logins:
+    """Return the passwords of Postgres, generated at first use."""
+    services = {schema: folder.secret(f"postgres-{schema}") for schema in LOGINS}
+    return Logins(folder.secret("postgres"), services)
+
+
 def _storage(users: Mapping[str, str]) -> Storage:
     """Return the storage of streams that the services will expect. Raises StackError."""
     named = users.get(STORAGE_VARIABLE) or "file"
@@ -166,7 +179,6 @@ def _service_environment(
     return {
         **chosen,
         **(made.credentials(spec.name) if spec.name in SERVICES else {}),
-        **({"PML_POSTGRES_DSN": made.postgres.dsn()} if spec.stores else {}),
     }
 
 

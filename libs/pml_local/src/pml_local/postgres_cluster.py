@@ -3,29 +3,42 @@
 import asyncio
 import shutil
 import signal
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
+from pml_common.storage.roles import roles_of
 from pml_local.ports import LOOPBACK
 from pml_local.process import Command, run_to_end, terminate_all
 
-ROLE = "pml"
-"""The one role that may log in; also the name of its database."""
-ACCESS = f"host all {ROLE} {LOOPBACK}/32 scram-sha-256\n"
-SETUP = 2
+OWNER = "pml"
+"""The owner of the database and of every schema in it; also the database's name."""
+LOGINS = {schema: roles_of(OWNER, schema) for schema in ("gateway", "learner", "registry")}
+"""The roles of each schema, with the login of its service, which owns nothing."""
+SETUP = 3
 """Number of the set-up below; a cluster with an older one is brought up to date at its start."""
 SETUP_SECONDS = 60.0
 LEFTOVER_SECONDS = 10.0
 
 
+@dataclass(frozen=True)
+class Logins:
+    """Passwords of the users that may log in: of the owner, and of each service's login by schema.
+    `further`: SQL that the superuser runs besides, a statement a line, for a test's server."""
+
+    owner: str
+    services: Mapping[str, str]
+    further: str = ""
+
+
 async def create_cluster(
-    data: Path, programs: Path, password: str, template: Command, *, sync: bool
+    data: Path, programs: Path, logins: Logins, template: Command, *, sync: bool
 ) -> None:
     """Create it under a temporary name and rename it when complete: a partial one is never used.
 
-    `template` gives the programs' output and account; `password` is the role's.
+    `template` gives the programs' output and account.
     """
     aside = data.with_name(f"{data.name}.new")
     await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
@@ -35,24 +48,28 @@ async def create_cluster(
         *(() if sync else ("--no-sync",)),
     ]
     await run_to_end(replace(template, argv=initdb), within=SETUP_SECONDS)
-    (aside / "pg_hba.conf").write_text(ACCESS)
-    for database, sql in _setup(password):
-        single = [str(programs / "postgres"), "--single", "-D", str(aside), database]
-        await run_to_end(replace(template, argv=single), sql, within=SETUP_SECONDS)
+    for database, sql in _created(logins):
+        await _alone(aside, programs, database, sql, template)
+    _admit(aside)
     aside.rename(data)
     _setup_file(data).write_text(f"{SETUP}\n")
 
 
-async def update_cluster(data: Path, programs: Path, template: Command) -> None:
-    """Bring a stopped cluster of an earlier release up to date; `template` as for
+async def update_cluster(data: Path, programs: Path, logins: Logins, template: Command) -> None:
+    """Bring a stopped cluster of an earlier release up to date; parameters as for
     `create_cluster`."""
     done = _setup_file(data)
     if done.exists() and done.read_text().strip() == str(SETUP):
         return
-    single = [str(programs / "postgres"), "--single", "-D", str(data), "postgres"]
-    sql = f"ALTER ROLE {ROLE} CREATEROLE;\n"
-    await run_to_end(replace(template, argv=single), sql, within=SETUP_SECONDS)
+    await _alone(data, programs, "postgres", _users(logins), template)
+    _admit(data)
     done.write_text(f"{SETUP}\n")
+
+
+async def _alone(data: Path, programs: Path, database: str, sql: str, template: Command) -> None:
+    """Run statements by the single-user server, which takes one on each line."""
+    single = [str(programs / "postgres"), "--single", "-D", str(data), database]
+    await run_to_end(replace(template, argv=single), sql, within=SETUP_SECONDS)
 
 
 def _setup_file(data: Path) -> Path:
@@ -60,17 +77,35 @@ def _setup_file(data: Path) -> Path:
     return data.with_name(f"{data.name}.setup")
 
 
-def _setup(password: str) -> list[tuple[str, str]]:
-    """SQL per database for the single-user server, which takes one statement per line. The role
-    may make roles: services have some of their own, without ownership."""
-    return [
-        ("template1", "CREATE EXTENSION vector;\n"),
-        (
-            "postgres",
-            f"CREATE ROLE {ROLE} LOGIN CREATEDB CREATEROLE PASSWORD '{password}';\n"
-            f"CREATE DATABASE {ROLE} OWNER {ROLE};\n",
-        ),
-    ]
+def _admit(data: Path) -> None:
+    """Let the owner and the services' logins in, from this machine, by password."""
+    names = ",".join((OWNER, *(roles.login for roles in LOGINS.values())))
+    access = f"host all {names} {LOOPBACK}/32 scram-sha-256\n"
+    (data / "pg_hba.conf").write_text(access)
+
+
+def _created(logins: Logins) -> list[tuple[str, str]]:
+    """SQL per database of a new cluster."""
+    database = f"CREATE DATABASE {OWNER} OWNER {OWNER};\n"
+    return [("template1", "CREATE EXTENSION vector;\n"), ("postgres", _users(logins) + database)]
+
+
+def _users(logins: Logins) -> str:
+    """SQL that makes the users and roles, or sets them right. The owner may take on the roles of
+    queries, too, as services of earlier releases do, which log in as the owner."""
+    lines = [_role(OWNER, "LOGIN NOCREATEDB NOCREATEROLE", logins.owner)]
+    for schema, roles in LOGINS.items():
+        lines.extend(_role(role, "NOLOGIN") for role in roles.all)
+        lines.append(_role(roles.login, "LOGIN", logins.services[schema]))
+        granted = f"GRANT {', '.join(roles.all)} TO {roles.login}, {OWNER}"
+        lines.append(f"{granted} WITH INHERIT FALSE, SET TRUE;\n")
+    return "".join((*lines, logins.further))
+
+
+def _role(name: str, rights: str, password: str | None = None) -> str:
+    create = f"BEGIN CREATE ROLE {name}; EXCEPTION WHEN duplicate_object THEN NULL; END"
+    alter = f"ALTER ROLE {name} {rights}" + (f" PASSWORD '{password}'" if password else "")
+    return f"DO $$ BEGIN {create}; {alter}; END $$;\n"
 
 
 def clear_leftover(data: Path) -> None:

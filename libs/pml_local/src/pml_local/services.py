@@ -29,7 +29,7 @@ class ServiceSpec:
     """One service: its program, its environment, and the variable that sets its port.
 
     Of the user's variables it gets the common ones (environment.py), its own settings and those
-    named in `variables`; with `stores` it gets the Postgres DSN.
+    named in `variables`; with `stores` it gets the Postgres DSN of its login.
 
     When ready it must answer `GET /healthz` on 127.0.0.1 with 200 and a JSON object with its `pid`,
     on the port named by `port_variable`.
@@ -54,6 +54,11 @@ class ServiceSpec:
     def is_module(self) -> bool:
         """Whether it is a module for this Python, which the fork server can run."""
         return tuple(self.argv[:2]) == (sys.executable, "-m")
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether the stack applies the migrations of a schema of its name."""
+        return self.stores and self.is_module
 
 
 def pml_services() -> tuple[ServiceSpec, ...]:

@@ -74,7 +74,7 @@ class Stack:
         }
 
     def credentials(self, service: str) -> dict[str, str]:
-        """A service's credentials on this stack's bus, as environment variables."""
+        """A service's credentials on this stack, as environment variables."""
         if self._composition is None:
             raise RuntimeError("the stack is not running")
         return self._composition.credentials(service)

@@ -1,5 +1,7 @@
-"""Clusters of earlier releases."""
+"""Users of the embedded Postgres, of new clusters and of those of earlier releases."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import asyncpg
@@ -7,36 +9,95 @@ import pytest
 
 from libs.pml_local.tests.support.harness import reachable_folder, running_postgres
 from pml_local import postgres_cluster
+from pml_local.account import database_account
+from pml_local.parts import start_on_free_port
+from pml_local.postgres import PostgresServer
+from pml_local.postgres_cluster import LOGINS, Logins
 
 pytestmark = pytest.mark.integration
 
-_MAY = "SELECT rolcreaterole FROM pg_roles WHERE rolname = 'pml'"
+_WORDS = Logins("of-the-owner", {schema: f"of-{schema}" for schema in LOGINS})
+_FOR_ADMINISTRATORS = ("CREATE ROLE other", "CREATE DATABASE other", "ALTER ROLE pml CREATEROLE")
+_FOR_OWNERS = (
+    "CREATE SCHEMA mine",
+    "CREATE TABLE public.mine (n int)",
+    "CREATE TABLE learner.mine (n int)",
+    "ALTER TABLE learner.inbox DISABLE ROW LEVEL SECURITY",
+    "DROP SCHEMA learner",
+    "SET ROLE pml",
+    "SET ROLE postgres",
+)
 
 
-async def _may_make_roles(folder: Path) -> bool:
-    async with running_postgres(folder) as server:
-        session = await asyncpg.connect(server.dsn())
-        try:
-            return await session.fetchval(_MAY)
-        finally:
-            await session.close()
+@asynccontextmanager
+async def _running(folder: Path) -> AsyncGenerator[PostgresServer]:
+    """A server as a stack runs it, with the learner's schema."""
+    schemas = {"learner": "pml_learner"}
+    server = PostgresServer(
+        folder / "postgres",
+        folder / "postgres.log",
+        _WORDS,
+        account=database_account(),
+        schemas=schemas,
+    )
+    process = await start_on_free_port(server)
+    try:
+        await server.settle()
+        yield server
+    finally:
+        await process.stop()
 
 
-def _former_setup(password: str) -> list[tuple[str, str]]:
-    role = f"CREATE ROLE pml LOGIN CREATEDB PASSWORD '{password}';\n"
-    return [("postgres", f"{role}CREATE DATABASE pml OWNER pml;\n")]
+async def _refused(dsn: str, statements: tuple[str, ...]) -> list[str]:
+    session = await asyncpg.connect(dsn)
+    refused = list[str]()
+    try:
+        for statement in statements:
+            try:
+                await session.execute(statement)
+            except asyncpg.InsufficientPrivilegeError:
+                refused.append(statement)
+    finally:
+        await session.close()
+    return refused
 
 
-async def test_a_cluster_from_before_roles_is_brought_up_to_date_once(
+async def test_no_user_of_a_stack_has_rights_that_it_does_not_need() -> None:
+    with reachable_folder() as folder:
+        async with _running(folder) as server:
+            assert await _refused(server.dsn(), _FOR_ADMINISTRATORS) == [*_FOR_ADMINISTRATORS]
+            every = (*_FOR_ADMINISTRATORS, *_FOR_OWNERS)
+            for schema in LOGINS:
+                assert await _refused(server.dsn_of(schema), every) == [*every], schema
+            owner = await asyncpg.connect(server.dsn())
+            assert await owner.fetchval("SELECT count(*) FROM learner.schema_migration") > 0
+            await owner.close()
+
+
+def _of_the_first_release(logins: Logins) -> list[tuple[str, str]]:
+    role = f"CREATE ROLE pml LOGIN CREATEDB PASSWORD '{logins.owner}';\n"
+    return [
+        ("template1", "CREATE EXTENSION vector;\n"),
+        ("postgres", f"{role}CREATE DATABASE pml OWNER pml;\n"),
+    ]
+
+
+async def test_a_cluster_of_an_earlier_release_is_brought_up_to_date(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    password = "of-the-cluster"
-    monkeypatch.setattr("libs.pml_local.tests.support.harness.secrets.token_hex", lambda: password)
-    monkeypatch.setattr(postgres_cluster, "_setup", _former_setup)
     with reachable_folder() as folder:
-        setup = folder / "postgres" / "data.setup"
-        assert not await _may_make_roles(folder)
-        assert not await _may_make_roles(folder)  # its file says that it is up to date
-        setup.unlink()
-        assert await _may_make_roles(folder)
-        assert setup.read_text() == "2\n"
+        data = folder / "postgres/data"
+        setup = data.with_name("data.setup")
+        with monkeypatch.context() as before:
+            before.setattr(postgres_cluster, "_created", _of_the_first_release)
+            before.setattr(postgres_cluster, "LOGINS", {})
+            async with running_postgres(folder) as server:
+                pass
+        assert "login" not in (data / "pg_hba.conf").read_text()
+        setup.write_text("2\n")
+        async with _running(folder) as server:
+            session = await asyncpg.connect(server.dsn_of("learner"))
+            await session.execute("SET ROLE pml_learner_app")
+            await session.close()
+            assert await _refused(server.dsn(), _FOR_ADMINISTRATORS) == [*_FOR_ADMINISTRATORS]
+        assert setup.read_text() == f"{postgres_cluster.SETUP}\n"

@@ -198,7 +198,7 @@ async def test_secrets_and_state_are_readable_by_their_owner_alone(stack_home: P
         secrets.append(stack_home / "nats" / "nats-server.conf")
         assert {file.stat().st_mode & 0o777 for file in secrets} == {0o600}
         passwords = [file.read_text() for file in (stack_home / "secrets").iterdir()]
-        assert len(set(passwords)) == 7
+        assert len(set(passwords)) == 10
         private = [*(stack_home / "keys").glob("*.pem")]
         assert len(private) == 5
         assert {file.stat().st_mode & 0o777 for file in private} == {0o600}

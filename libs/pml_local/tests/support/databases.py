@@ -5,15 +5,17 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from urllib.parse import urlsplit
 
 import asyncpg
 
 from pml_common.storage.schema import migrate_schema
 from pml_local.postgres import PostgresServer
+from pml_local.postgres_cluster import LOGINS, OWNER
 
 _END_SESSIONS = """
 SELECT pg_terminate_backend(pid)
-FROM pg_stat_activity WHERE datname = '{}' AND usename = current_user
+FROM pg_stat_activity WHERE datname = '{}' AND backend_type = 'client backend'
 """
 """Not DROP ... WITH (FORCE): that fails during autovacuum, which only a superuser may end this way;
 a plain DROP ends autovacuum itself."""
@@ -49,14 +51,15 @@ class Databases:
 
     @asynccontextmanager
     async def empty(self) -> AsyncGenerator[str]:
-        """Create an empty database (with pgvector) until the context exits; returns its DSN."""
+        """Create an empty database (with pgvector) until the context exits; returns its owner's
+        DSN."""
         async with self._created("") as dsn:
             yield dsn
 
     @asynccontextmanager
     async def copy(self, schema: Schema) -> AsyncGenerator[str]:
-        """Create a database with all migrations of a schema until the context exits; returns its
-        DSN."""
+        """Create a database with all migrations of a schema until the context exits; returns the
+        DSN of its service."""
         if schema not in self._migrated:
             template = f"template_{schema.name}"
             await self._administer(f"CREATE DATABASE {template}")
@@ -65,7 +68,7 @@ class Databases:
         # Copying the files is several times as fast as logging them (the default strategy).
         source = f" TEMPLATE {self._migrated[schema]} STRATEGY file_copy"
         async with self._created(source) as dsn:
-            yield dsn
+            yield as_service(dsn, schema.name)
 
     @asynccontextmanager
     async def _created(self, source: str) -> AsyncGenerator[str]:
@@ -89,6 +92,28 @@ class Databases:
             await connection.close()
 
 
+def as_owner(dsn: str) -> str:
+    """Return the DSN of the same database for its owner; on a test's server all users have one
+    password."""
+    return _as(OWNER, dsn)
+
+
+def as_service(dsn: str, schema: str) -> str:
+    """Return the DSN of the same database for a schema's service, which owns nothing."""
+    return _as(LOGINS[schema].login, dsn)
+
+
+def _as(user: str, dsn: str) -> str:
+    parts = urlsplit(dsn)
+    return parts._replace(netloc=f"{user}:{parts.password}@{parts.hostname}:{parts.port}").geturl()
+
+
+async def migrated(dsn: str, schema: str) -> str:
+    """Apply all migrations of a schema; return the DSN of its service."""
+    await migrate_schema(as_owner(dsn), schema, f"pml_{schema}")
+    return as_service(dsn, schema)
+
+
 class SharedDatabase:
     """A migrated database that tests share, each of which finds it empty."""
 
@@ -110,7 +135,7 @@ async def shared_database(databases: Databases, schema: Schema) -> AsyncGenerato
     """Create the database that tests of a schema share until the context exits."""
     async with databases.copy(schema) as dsn:
         # The owner sees rows in spite of row-level security with this setting alone.
-        owner = await asyncpg.connect(dsn, server_settings={"pml.migrating": "on"})
+        owner = await asyncpg.connect(as_owner(dsn), server_settings={"pml.migrating": "on"})
         try:
             await owner.execute(f"SET search_path TO {schema.name}, public")
             tables = [row[0] for row in await owner.fetch(_TABLES, schema.name)]

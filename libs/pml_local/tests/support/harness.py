@@ -28,7 +28,7 @@ from typing import TypeVar
 
 import pytest
 
-from libs.pml_local.tests.support.databases import Databases
+from libs.pml_local.tests.support.databases import Databases, Schema
 from libs.pml_local.tests.support.nats_accounts import NatsAccount, NatsAccounts
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.identity import Identity
@@ -37,16 +37,20 @@ from pml_common.bus.streams import StreamSettings
 from pml_common.contracts.catalog import SERVICES
 from pml_common.signing import SigningKey, TrustedKeys
 from pml_local.account import database_account, reachable, system_folder
+from pml_local.composition import postgres_logins
 from pml_local.folder import open_folder
 from pml_local.keys import TRUSTED
 from pml_local.nats import NatsServer
 from pml_local.parts import start_on_free_port, start_part
 from pml_local.postgres import SETTINGS, PostgresServer
+from pml_local.postgres_cluster import LOGINS, Logins
 from pml_local.process import ChildProcess
 
 T = TypeVar("T")
 POLL_SECONDS = 0.01
 _UNSAFE_BUT_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+_FOR_TESTS = "ALTER ROLE pml CREATEDB CREATEROLE;\nGRANT pg_signal_backend TO pml;\n"
+"""Rights to make databases and roles for tests, and to end their sessions."""
 
 
 async def eventually(
@@ -204,9 +208,9 @@ def new_home() -> Iterator[Path]:
 async def used_home() -> AsyncIterator[Path]:
     """A data folder with a new cluster of Postgres, whose making takes 0.7 s of processor time."""
     with reachable_folder() as folder, open_folder(folder / "home") as home:
-        account = database_account()
-        password, log = home.secret("postgres"), home.log("postgres")
-        await PostgresServer(home.postgres(account), log, password, account=account).prepare()
+        account, log = database_account(), home.log("postgres")
+        logins = postgres_logins(home)
+        await PostgresServer(home.postgres(account), log, logins, account=account).prepare()
         yield home.home
 
 
@@ -228,10 +232,11 @@ async def postgres_server() -> AsyncIterator[PostgresServer]:
 @asynccontextmanager
 async def running_postgres(folder: Path, **settings: str) -> AsyncGenerator[PostgresServer]:
     """Run a Postgres without durability, with additional settings."""
+    password = secrets.token_hex()
     server = PostgresServer(
         folder / "postgres",
         folder / "postgres.log",
-        secrets.token_hex(),
+        Logins(password, dict.fromkeys(LOGINS, password), _FOR_TESTS),
         account=database_account(),
         settings={**SETTINGS, **_UNSAFE_BUT_FAST, **settings},
     )
@@ -257,5 +262,27 @@ async def empty_dsn(databases: Databases) -> AsyncIterator[str]:
 
 @pytest.fixture
 def postgres_dsn(empty_dsn: str) -> str:
-    """A fresh database, dropped after the test; a service's tests get one with its schema."""
+    """The owner's DSN of a fresh database; a service's tests get their service's, of one with its
+    schema."""
     return empty_dsn
+
+
+@pytest.fixture
+async def gateway_dsn(databases: Databases) -> AsyncIterator[str]:
+    """The gateway's DSN of a fresh database with its schema, dropped after the test."""
+    async with databases.copy(Schema("gateway", "pml_gateway")) as dsn:
+        yield dsn
+
+
+@pytest.fixture
+async def learner_dsn(databases: Databases) -> AsyncIterator[str]:
+    """The learner's DSN of a fresh database with its schema, dropped after the test."""
+    async with databases.copy(Schema("learner", "pml_learner")) as dsn:
+        yield dsn
+
+
+@pytest.fixture
+async def registry_dsn(databases: Databases) -> AsyncIterator[str]:
+    """The registry's DSN of a fresh database with its schema, dropped after the test."""
+    async with databases.copy(Schema("registry", "pml_registry")) as dsn:
+        yield dsn

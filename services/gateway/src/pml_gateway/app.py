@@ -114,7 +114,6 @@ async def serve(settings: GatewaySettings, bus: Bus) -> AsyncGenerator[RunningSe
             "gateway",
             "pml_gateway",
             patience_s=patience_s,
-            migrates=settings.migrates,
             shares=False,
         ) as pools,
         liveness_lock(dsn, instance),

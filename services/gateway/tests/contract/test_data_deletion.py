@@ -7,7 +7,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from libs.pml_local.tests.support.databases import SharedDatabase
+from libs.pml_local.tests.support.databases import SharedDatabase, as_owner
 from pml_common.contracts.decision import Verdict
 from pml_common.contracts.gateway import ToolOutcome
 from pml_gateway.domain.api.api import ExecuteRequest
@@ -105,7 +105,7 @@ async def test_no_row_of_the_schema_has_it_any_more(shared: SharedDatabase, stor
 
 
 async def _tables_with(dsn: str, text: str) -> Sequence[str]:
-    conn = await asyncpg.connect(dsn, server_settings={"pml.migrating": "on"})
+    conn = await asyncpg.connect(as_owner(dsn), server_settings={"pml.migrating": "on"})
     try:
         tables = await conn.fetch(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'gateway' ORDER BY tablename"

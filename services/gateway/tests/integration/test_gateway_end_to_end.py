@@ -6,6 +6,7 @@ from collections import Counter
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.databases import as_owner
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.gateway import ToolsListed
 from pml_gateway.adapters.std.server import MODULES
@@ -19,7 +20,7 @@ NASTY = 'NUL \x00 quote " é 😀 \u2028'
 
 
 async def _rows(dsn: str, table: str) -> int:
-    connection = await asyncpg.connect(dsn, server_settings={"pml.migrating": "on"})
+    connection = await asyncpg.connect(as_owner(dsn), server_settings={"pml.migrating": "on"})
     try:
         return await connection.fetchval(f"SELECT count(*) FROM gateway.{table}")  # noqa: S608 - ours
     finally:

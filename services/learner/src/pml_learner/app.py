@@ -56,7 +56,6 @@ async def serve(settings: LearnerSettings, bus: Bus) -> AsyncGenerator[Checks]:
         "learner",
         "pml_learner",
         patience_s=settings.start_patience_s,
-        migrates=settings.migrates,
         shares=False,
     ) as pools:
         traces = PostgresTraceStore(pools, settings.learner_inline_result_bytes)

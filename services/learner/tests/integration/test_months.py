@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.databases import migrated
 from libs.pml_local.tests.support.harness import eventually
 from pml_common.contracts.executor import RunFinished
 from pml_common.contracts.learner import FindTrace, ListTraces, TraceOrder
@@ -193,7 +194,8 @@ async def test_stored_traces_are_carried_over(empty_dsn: str) -> None:
         parent = ids[number - 1] if number else None
         await session.execute(OLD_ROW, capability, ids[number], NOW - days * DAY, parent)
     await session.close()
-    async with open_scoped_schema(empty_dsn, "learner", "pml_learner") as pool:
+    dsn = await migrated(empty_dsn, "learner")
+    async with open_scoped_schema(dsn, "learner", "pml_learner") as pool:
         store = PostgresTraceStore(pool)
         page = await store.traces(ListTraces(scope=SCOPE, capability_id=capability))
         assert [trace.trace_id for trace in page.traces] == ids

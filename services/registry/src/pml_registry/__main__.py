@@ -10,6 +10,6 @@ from pml_registry.settings import RegistrySettings
 if __name__ == "__main__":
     settings = read_settings("registry", RegistrySettings)
     if sys.argv[1:] == ["migrate"]:
-        run_migrations("registry", settings, owner_dsn=settings.registry_owner_dsn)
+        run_migrations("registry", settings)
     else:
         run_service("registry", settings, serve)

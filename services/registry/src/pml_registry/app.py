@@ -99,9 +99,7 @@ async def serve(settings: RegistrySettings, bus: Bus) -> AsyncGenerator[Checks]:
             settings.postgres_dsn,
             "registry",
             "pml_registry",
-            owner_dsn=settings.registry_owner_dsn,
             patience_s=settings.start_patience_s,
-            migrates=settings.migrates,
         ) as pools,
         search_of(settings, pools) as search,
     ):

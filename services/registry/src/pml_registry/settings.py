@@ -18,10 +18,6 @@ class RegistrySettings(StorageSettings):
     Versions are signed with the key of `signing_key`, as messages are.
     """
 
-    registry_owner_dsn: str | None = Field(
-        default=None,
-        description="The DSN of the schema's owner, for migrations; without it, `postgres_dsn`.",
-    )
     registry_verified_runs: int = Field(
         default=5, ge=1, description="last runs of a version that must have succeeded: `verified`"
     )
@@ -83,7 +79,6 @@ class RegistrySettings(StorageSettings):
     registry_curation_timeout_s: float = Field(default=20.0, gt=0)
 
     @field_validator(
-        "registry_owner_dsn",
         "registry_curation_url",
         "registry_curation_api_key",
         "registry_qdrant_url",

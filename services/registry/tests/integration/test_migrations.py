@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 
+from libs.pml_local.tests.support.databases import migrated
 from pml_common.bus.errors import QueryFailed
 from pml_common.contracts.capability import CapabilityRecord
 from pml_common.contracts.scope import Scope
@@ -56,7 +57,8 @@ async def test_each_capability_becomes_a_record_with_one_version(empty_dsn: str)
         await session.execute(_TWO_CAPABILITIES)
     finally:
         await session.close()
-    async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
+    dsn = await migrated(empty_dsn, "registry")
+    async with open_scoped_schema(dsn, "registry", "pml_registry") as pools:
         stores = stores_on(pools)
         stores.checks.accepts_unsigned = True
         resolution = Resolution(stores.records, stores.capabilities)
@@ -105,7 +107,8 @@ async def test_vectors_of_the_model_with_most_of_them_are_moved(empty_dsn: str) 
         await session.execute(_A_TOOL, _FIRST)
     finally:
         await session.close()
-    async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
+    dsn = await migrated(empty_dsn, "registry")
+    async with open_scoped_schema(dsn, "registry", "pml_registry") as pools:
         models, index = PostgresEmbeddingModels(pools.batch), PgvectorIndex(pools)
         (model,) = await models.all()
         assert (model.model, model.state) == (EmbeddingModel("first", 384), "serving")
@@ -130,7 +133,8 @@ async def test_versions_from_before_they_were_described_keep_that_of_their_behav
         await session.execute("UPDATE workflow_pattern SET description = 'said of ' || code")
     finally:
         await session.close()
-    async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
+    dsn = await migrated(empty_dsn, "registry")
+    async with open_scoped_schema(dsn, "registry", "pml_registry") as pools:
         await pools.batch.execute("UPDATE workflow_pattern SET description = 'said since'")
         rows = await pools.batch.fetch("SELECT description FROM capability_version")
         assert {row["description"] for row in rows} == {"said of return 1;", "said of return 2;"}
@@ -167,7 +171,8 @@ async def test_edges_from_before_they_faded_fade_and_stay(empty_dsn: str) -> Non
         await session.execute(_EDGES)
     finally:
         await session.close()
-    async with open_scoped_schema(empty_dsn, "registry", "pml_registry") as pools:
+    dsn = await migrated(empty_dsn, "registry")
+    async with open_scoped_schema(dsn, "registry", "pml_registry") as pools:
         store = stores_on(pools).shown
         assert await store.fade(datetime.now(UTC) + 50 * HALF_LIFE, 9) == 1
         async with pools.across() as held:

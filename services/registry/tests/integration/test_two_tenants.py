@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from libs.pml_local.tests.support.databases import Databases
+from libs.pml_local.tests.support.databases import Databases, migrated
 from pml_common.contracts.scope import Scope
 from pml_common.storage.queries import load_queries
 from pml_common.storage.roles import Roles, find_roles
@@ -101,7 +101,7 @@ _IDS = 3
 async def stored(postgres_server: PostgresServer) -> AsyncGenerator[Tenants]:
     async with (
         Databases(postgres_server).empty() as dsn,
-        tenants(dsn, postgres_server.dsn()) as found,
+        tenants(await migrated(dsn, "registry"), postgres_server.dsn()) as found,
     ):
         yield found
 

@@ -48,7 +48,7 @@ async def test_the_migration_keeps_earlier_usage(empty_dsn: str) -> None:
     session = await asyncpg.connect(empty_dsn, server_settings={"search_path": "registry,public"})
     try:
         await session.execute(_A_CAPABILITY)
-        await migrate(empty_dsn, "registry", every, with_roles=True)
+        await migrate(empty_dsn, "registry", every)
         await session.execute("SET pml.migrating = 'on'")
         row = await session.fetchrow("SELECT * FROM capability")
     finally:

@@ -8,7 +8,7 @@ from importlib.resources import files
 import asyncpg
 
 from pml_common.storage.errors import MigrationChanged
-from pml_common.storage.roles import ensure_roles
+from pml_common.storage.roles import ensure_roles, may_read_migrations, quoted
 
 _LOCK = 0x504D4C  # "PML": replicas that start together migrate one after the other
 
@@ -51,11 +51,8 @@ def _read(package: str, folder: str) -> Sequence[Migration]:
     ]
 
 
-async def migrate(
-    dsn: str, schema: str, migrations: Sequence[Migration], *, with_roles: bool = False
-) -> Sequence[str]:
-    """Bring `schema` up to date and return the names applied now. `with_roles`: make those of a
-    schema with row-level security first.
+async def migrate(dsn: str, schema: str, migrations: Sequence[Migration]) -> Sequence[str]:
+    """Bring `schema` and its roles up to date, as its owner, and return the names applied now.
 
     Each runs in its own transaction with `schema` first on the search path, and with the setting
     that lets the owner change rows in spite of row-level security.
@@ -67,13 +64,15 @@ async def migrate(
     try:
         await session.execute("SELECT pg_advisory_lock($1)", _LOCK)
         await session.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
-        if with_roles:
-            await ensure_roles(session, schema)
+        roles = await ensure_roles(session, schema)
         await session.execute("SET pml.migrating = 'on'")
         await session.execute(
             "CREATE TABLE IF NOT EXISTS schema_migration ("
             " name text PRIMARY KEY, sha256 text NOT NULL,"
-            " applied_at timestamptz NOT NULL DEFAULT now())"
+            " applied_at timestamptz NOT NULL DEFAULT now());"
+            # Services wait until all are applied.
+            f'GRANT USAGE ON SCHEMA "{schema}" TO {quoted(roles.application)};'
+            f"GRANT SELECT ON schema_migration TO {quoted(roles.application)}"
         )
         rows = await session.fetch("SELECT name, sha256 FROM schema_migration")
         pending = due(migrations, {row["name"]: row["sha256"] for row in rows})
@@ -95,11 +94,12 @@ async def pending_migrations(
 ) -> Sequence[str]:
     """Return the names of those that `schema` lacks; changes nothing. Raises MigrationChanged."""
     session = await asyncpg.connect(dsn, timeout=10.0)
+    applied: dict[str, str] = {}
     try:
         table = f'"{schema}".schema_migration'
-        if await session.fetchval("SELECT to_regclass($1)", table) is None:
-            applied: dict[str, str] = {}
-        else:
+        if await may_read_migrations(session, schema) and await session.fetchval(
+            "SELECT to_regclass($1)", table
+        ):
             rows = await session.fetch(f"SELECT name, sha256 FROM {table}")  # noqa: S608 - our name
             applied = {row["name"]: row["sha256"] for row in rows}
     finally:

@@ -2,10 +2,13 @@
 
 The schema's owner runs migrations and nothing else. Queries of one scope run as
 `<owner>_<schema>_app`, those that also read what others share as `<owner>_<schema>_reach`, work
-over many scopes as `<owner>_<schema>_batch`; none of them owns anything or may log in. Their names
-contain the owner's, since roles belong to the whole server: two deployments on it share none.
+over many scopes as `<owner>_<schema>_batch`; none of them owns anything or may log in. A service
+logs in as `<owner>_<schema>_login`, or by another name, which owns nothing either and may take on
+these three. Their names contain the owner's, since roles belong to the whole server: two
+deployments on it share none.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import asyncpg
@@ -18,7 +21,31 @@ SELECT rolsuper OR rolbypassrls AS is_unbound, pg_has_role(current_user, oid, 'S
 FROM pg_roles
 WHERE rolname = $1
 """
+_EXCESS = """
+SELECT nullif(
+    concat_ws(
+        ' and ',
+        CASE WHEN rolsuper THEN 'is a superuser' END,
+        CASE WHEN rolbypassrls THEN 'bypasses row-level security' END,
+        CASE WHEN rolcreaterole THEN 'may create roles' END,
+        CASE WHEN rolcreatedb THEN 'may create databases' END,
+        CASE WHEN pg_has_role(oid, $1, 'MEMBER') THEN 'has the rights of the owner, ' || $1 END,
+        CASE WHEN EXISTS (
+            SELECT FROM pg_shdepend
+            WHERE refclassid = 'pg_authid'::regclass AND refobjid = pg_roles.oid AND deptype = 'o'
+        ) THEN 'owns something' END
+    ),
+    ''
+)
+FROM pg_roles
+WHERE rolname = current_user
+"""
 _OWNER = "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = $1"
+_UNGRANTED = """
+SELECT role.rolname
+FROM pg_roles AS role, pg_roles AS login
+WHERE role.rolname = ANY ($1) AND login.rolname = $2 AND NOT pg_has_role(login.oid, role.oid, 'SET')
+"""
 _CONCURRENT = (
     asyncpg.DuplicateObjectError,
     asyncpg.UniqueViolationError,
@@ -29,82 +56,111 @@ _CONCURRENT = (
 
 @dataclass(frozen=True)
 class Roles:
-    """Names of the roles without ownership."""
+    """Names of the roles without ownership, and of the login that may take them on."""
 
     application: str
     reach: str
     batch: str
+    login: str
 
     @property
     def all(self) -> tuple[str, str, str]:
-        """Every role."""
+        """Every role that queries run as."""
         return self.application, self.reach, self.batch
 
 
 def roles_of(owner: str, schema: str) -> Roles:
     """Return the roles of a schema; the migrations that grant them privileges name them alike."""
-    return Roles(*(f"{owner}_{schema}_{kind}" for kind in ("app", "reach", "batch")))
+    return Roles(*(f"{owner}_{schema}_{kind}" for kind in ("app", "reach", "batch", "login")))
 
 
-async def ensure_roles(session: asyncpg.Connection, schema: str) -> None:
-    """Make the roles of an existing schema where they are missing, and let the session's user take
-    them on. Raises RolesMissing where it may not."""
+async def ensure_roles(session: asyncpg.Connection, schema: str) -> Roles:
+    """Make the roles of an existing schema where they are missing, as its owner, grant them to the
+    login, if there is one of that name, and return them. Raises RolesMissing where it may not."""
     roles = roles_of(await session.fetchval(_OWNER, schema), schema)
-    for role in roles.all:
-        await _ensure(session, role, roles)
+    attempt = 0
+    while True:
+        try:
+            for role in roles.all:
+                await _ensure(session, role)
+            for row in await session.fetch(_UNGRANTED, list(roles.all), roles.login):
+                await session.execute(_grant([row["rolname"]], roles.login))
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise RolesMissing(advice(roles)) from error
+        except _CONCURRENT:
+            attempt += 1
+            if attempt == _ATTEMPTS:
+                raise
+        else:
+            return roles
+
+
+async def _ensure(session: asyncpg.Connection, role: str) -> None:
+    found = await session.fetchrow(_ROLE, role)
+    if found is None:
+        await session.execute(f"CREATE ROLE {quoted(role)} NOLOGIN")
+    elif found["is_unbound"]:
+        raise RolesMissing(
+            f"row-level security does not hold for the role {role}: run as an administrator "
+            f"ALTER ROLE {quoted(role)} NOSUPERUSER NOBYPASSRLS, then start again"
+        )
 
 
 async def find_roles(dsn: str, schema: str) -> Roles:
     """Return the roles of an existing schema. Raises RolesMissing where this user may not take them
-    on."""
+    on, or may do more than that."""
     session = await asyncpg.connect(dsn, timeout=10.0)
     try:
-        roles = roles_of(await session.fetchval(_OWNER, schema), schema)
+        owner = await session.fetchval(_OWNER, schema)
+        roles = roles_of(owner, schema)
+        user = await session.fetchval("SELECT current_user")
+        excess = await session.fetchval(_EXCESS, owner)
+        if excess is not None:
+            raise RolesMissing(
+                f"the Postgres user {user} {excess}, but a service serves as one that owns nothing "
+                f"and may do no more: {advice(roles)}, with {roles.login} in PML_POSTGRES_DSN"
+            )
         for role in roles.all:
             found = await session.fetchrow(_ROLE, role)
             if found is None or not found["may_be_set"]:
-                raise RolesMissing(advice(await session.fetchval("SELECT current_user"), roles))
+                raise RolesMissing(
+                    f"the Postgres user {user} may not take on the role {role}: "
+                    + advice(roles, user)
+                )
     finally:
         await session.close()
     return roles
 
 
-async def _ensure(session: asyncpg.Connection, role: str, roles: Roles) -> None:
-    for attempt in range(_ATTEMPTS):
-        try:
-            found = await session.fetchrow(_ROLE, role)
-            if found is None:
-                await session.execute(f"CREATE ROLE {quoted(role)} NOLOGIN")
-                found = await session.fetchrow(_ROLE, role)
-            if found is not None and found["is_unbound"]:
-                raise RolesMissing(
-                    f"row-level security does not hold for the role {role}: run as an "
-                    f"administrator ALTER ROLE {quoted(role)} NOSUPERUSER NOBYPASSRLS, then start "
-                    "again"
-                )
-            if found is None or not found["may_be_set"]:
-                await session.execute(
-                    f"GRANT {quoted(role)} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE"
-                )
-        except asyncpg.InsufficientPrivilegeError as error:
-            user = await session.fetchval("SELECT current_user")
-            raise RolesMissing(advice(user, roles)) from error
-        except _CONCURRENT:
-            if attempt + 1 == _ATTEMPTS:
-                raise
-        else:
-            return
+async def may_read_migrations(session: asyncpg.Connection, schema: str) -> bool:
+    """Take on the role of a schema in which its migrations may be read, unless the session is its
+    owner's. Returns whether that worked: schema and roles are there."""
+    owner = await session.fetchval(_OWNER, schema)
+    if owner is None:
+        return False
+    if owner == await session.fetchval("SELECT current_user"):
+        return True
+    role = roles_of(owner, schema).application
+    found = await session.fetchrow(_ROLE, role)
+    if found is None or not found["may_be_set"]:
+        return False
+    await session.execute(f"SET ROLE {quoted(role)}")
+    return True
 
 
-def advice(user: str, roles: Roles) -> str:
-    """Say what an administrator has to run for a user who may not do it."""
-    every = ", ".join(map(quoted, roles.all))
+def advice(roles: Roles, login: str | None = None) -> str:
+    """Say what an administrator has to run so that a service can log in."""
     create = " ".join(f"CREATE ROLE {quoted(role)} NOLOGIN;" for role in roles.all)
+    made = login or roles.login
+    log_in = "" if login else f" CREATE ROLE {quoted(made)} LOGIN PASSWORD '...';"
     return (
-        f"the Postgres user {user} may not take on the roles {', '.join(roles.all)}: run as an "
-        f"administrator, without those that exist, {create} "
-        f"GRANT {every} TO {quoted(user)} WITH INHERIT FALSE, SET TRUE; then start again"
+        f"run as an administrator, without those that exist, {create}{log_in} "
+        f"{_grant(roles.all, made)}; then start again"
     )
+
+
+def _grant(roles: Sequence[str], login: str) -> str:
+    return f"GRANT {', '.join(map(quoted, roles))} TO {quoted(login)} WITH INHERIT FALSE, SET TRUE"
 
 
 def quoted(identifier: str) -> str:

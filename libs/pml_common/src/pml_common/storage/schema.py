@@ -45,25 +45,18 @@ async def open_scoped_schema(
     schema: str,
     package: str,
     *,
-    owner_dsn: str | None = None,
     patience_s: float = 30.0,
-    migrates: bool = True,
     shares: bool = True,
 ) -> AsyncGenerator[ScopedPools]:
-    """Migrate `schema` with the migrations of `package`, then open pools on it, and prune its inbox
-    until the context exits. Waits up to `patience_s` for a server that is still starting and, where
-    it `migrates` nothing itself, for all migrations to be applied.
+    """Open pools on `schema`, and prune its inbox until the context exits. Waits up to `patience_s`
+    for a server that is still starting, and for others to apply all migrations of `package`.
 
     Rows are kept apart by scope: sessions for queries of one scope, and fewer for what others share
-    (only where the schema `shares`) and for work over all, none as the schema's owner. `owner_dsn`:
-    the owner's, if it is not the one of `dsn`.
+    (only where the schema `shares`) and for work over all. The user of `dsn` owns nothing.
 
     Raises StorageUnavailable, MigrationChanged, RolesMissing.
     """
-    if migrates:
-        await migrate_schema(owner_dsn or dsn, schema, package, patience_s=patience_s)
-    else:
-        await await_migrations(dsn, schema, package, patience_s=patience_s)
+    await await_migrations(dsn, schema, package, patience_s=patience_s)
     with storage_errors():
         roles = await find_roles(dsn, schema)
     async with AsyncExitStack() as stack:
@@ -141,15 +134,15 @@ async def _write(pool: Pool) -> None:
 
 
 async def migrate_schema(dsn: str, schema: str, package: str, *, patience_s: float = 30.0) -> None:
-    """Make the roles and apply the migrations of `package` that `schema` lacks, within `patience_s`
-    for a server that is still starting.
+    """Make the roles and apply the migrations of `package` that `schema` lacks, as its owner; waits
+    up to `patience_s` for a server that is still starting.
 
     Raises StorageUnavailable, MigrationChanged, RolesMissing.
     """
     migrations = read_migrations(package)
 
     async def step() -> str | None:
-        if applied := await migrate(dsn, schema, migrations, with_roles=True):
+        if applied := await migrate(dsn, schema, migrations):
             log.info("schema %s: applied %s", schema, ", ".join(applied))
         return None
 

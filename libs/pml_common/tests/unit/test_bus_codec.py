@@ -141,3 +141,8 @@ def test_the_disposition_of_a_delivery_follows_from_its_error(
     error: Exception, deliveries: int, expected: object
 ) -> None:
     assert dispose(error, CONSUMER, deliveries) == expected
+
+
+def test_a_message_may_wait_for_a_replica_of_its_scope_while_it_is_stored() -> None:
+    parked = catalog.GATEWAY_ON_WORKFLOW_PARKED
+    assert dispose(ServedElsewhere("b"), parked, catalog.WHILE_STORED - 1) == Retry(15.0)

@@ -238,8 +238,10 @@ async def test_an_incomplete_payload_of_a_lagging_replica_is_read_again(
     await provision(nats_url, Plan(ONE))
     kept, reads = NatsPayloads(client, JetStreamContext(client), "gateway"), list[int]()
 
-    async def lagging(client: Client, stream: str, subject: str) -> Sequence[Msg]:
-        chunks = await read_stored(client, stream, subject)
+    async def lagging(
+        client: Client, stream: str, subject: str, *, most_bytes: int
+    ) -> Sequence[Msg]:
+        chunks = await read_stored(client, stream, subject, most_bytes=most_bytes)
         reads.append(len(chunks))
         return chunks[:2] if len(reads) == 1 else chunks
 

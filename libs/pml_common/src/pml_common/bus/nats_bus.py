@@ -91,7 +91,7 @@ class NatsBus(Bus):
         self._exchange = QueryExchange(self._payloads, identity, self.now)
         self._consumers = NatsConsumers(client, self._receiver, self._publisher)
         self._stalls = StallWatch(
-            client, self._publisher, identity, self._receiver.unsettled
+            client, self._publisher, identity, self._receiver.unsettled, self.now
         )
         self._journal = NatsJournal(client, self._receiver)
         self._sockets = SocketQueries(

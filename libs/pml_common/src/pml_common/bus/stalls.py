@@ -7,15 +7,16 @@ delivered and before it was acknowledged (docs/durability.md).
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from nats.aio.client import Client
 from nats.js import JetStreamContext, api
 from nats.js.errors import NotFoundError
 
-from pml_common.bus import names, streams
+from pml_common.bus import measures, names, streams
 from pml_common.bus.codec import MSG_ID, Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
 from pml_common.bus.dead_letters import build_dead_letter
@@ -60,13 +61,20 @@ class StallWatch:
     """Watches the consumers of one replica."""
 
     def __init__(
-        self, client: Client, publisher: NatsPublisher, identity: Identity, unsettled: Unsettled
+        self,
+        client: Client,
+        publisher: NatsPublisher,
+        identity: Identity,
+        unsettled: Unsettled,
+        now: Callable[[], datetime],
     ) -> None:
+        """`now` is the server's time."""
         self._client = client
         self._js = JetStreamContext(client, timeout=REPLY_TIMEOUT_S)
         self._publisher = publisher
         self._identity = identity
         self._unsettled = unsettled
+        self._now = now
         self._watched: list[tuple[Consumer[Message], Progress]] = []
 
     def add(self, consumer: Consumer[Message]) -> None:
@@ -104,9 +112,11 @@ class StallWatch:
                 return await self._bury(consumer, progress, progress.skipped)
             is_empty = not (info.num_ack_pending or info.num_pending)
             waited_s = progress.stalled_s(floor, now, is_empty=is_empty)
+            subjects = names.filter_of(consumer.message)
+            oldest = None if is_empty else await self._next(stream, floor, subjects)
+            self._measure(consumer, oldest)
             if is_empty or waited_s < consumer.stalls_after_s:
                 return None
-            oldest = await self._next(stream, floor, names.filter_of(consumer.message))
             if info.num_ack_pending:
                 delivered = info.delivered.stream_seq if info.delivered else 0
                 before = oldest.sequence if oldest else delivered + 1
@@ -121,6 +131,10 @@ class StallWatch:
         progress.unserved = f"{told}, which is for a {consumer.service} of {scope}"
         return None
 
+    def _measure(self, consumer: Consumer[Message], oldest: "_Oldest | None") -> None:
+        age_s = (self._now() - oldest.stored_at).total_seconds() if oldest else 0.0
+        measures.pending_age.set(max(0.0, age_s), consumer.durable)
+
     async def _next(self, stream: str, after: int, subjects: str) -> "_Oldest | None":
         """Return the next message on these subjects that can be read."""
         body = json.dumps({"seq": after + 1, "next_by_subj": subjects}).encode()
@@ -128,7 +142,8 @@ class StallWatch:
         answer = json.loads((await self._client.request(subject, body, REPLY_TIMEOUT_S)).data)
         if "message" not in answer:
             return None
-        return _Oldest(answer["message"]["seq"], answer["message"]["subject"])
+        found = answer["message"]
+        return _Oldest(found["seq"], found["subject"], datetime.fromisoformat(found["time"]))
 
     async def _skip(
         self, consumer: Consumer[Message], progress: Progress, candidates: Sequence[int]
@@ -168,6 +183,7 @@ class StallWatch:
 class _Oldest(NamedTuple):
     sequence: int
     subject: str
+    stored_at: datetime
 
 
 def _floor(info: api.ConsumerInfo) -> int:

@@ -17,9 +17,9 @@ from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.nats_accounts import NatsAccount
 from libs.pml_local.tests.support.patience import PATIENCE_S
-from pml_common.bus import codec, names, payloads, streams
+from pml_common.bus import codec, journal, names, payloads, streams
 from pml_common.bus.dead_letters import read_dead_letters
-from pml_common.bus.errors import BusError
+from pml_common.bus.errors import BusError, Rejected
 from pml_common.bus.identity import all_services_identity
 from pml_common.bus.nats_bus import NatsBus
 from pml_common.bus.payloads import NatsPayloads
@@ -247,6 +247,25 @@ async def test_a_stored_body_is_never_replaced_or_rolled_up(walled: Walled) -> N
     assert b'"error"' not in await intruder.request(own, b"garbage under another's digest")
     assert await kept.get(KEY) == BODY
     assert await bodies(intruder, "analyzer").get(KEY) == BODY
+
+
+async def test_more_than_a_body_may_take_is_refused_and_keeps_nobody_from_another(
+    walled: Walled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payloads, "_MOST_READ", 2 * len(BODY))
+    monkeypatch.setattr(payloads, "LAG_DELAYS_S", ())
+    owner, intruder = await walled.intruder("gateway"), await walled.intruder("analyzer")
+    monkeypatch.setattr(journal, "_BATCH_BYTES", len(BODY))
+    for part in range(40):
+        subject = names.body_subject("analyzer", KEY, "0", str(part))
+        assert b'"error"' not in await intruder.request(subject, b"x" * 100_000)
+    reader = bodies(await walled.intruder("learner"), "learner")
+    with pytest.raises(
+        Rejected, match=r"more than 600,000 bytes are stored on pml\.body\.analyzer"
+    ):
+        await codec.check_out(b"", {codec.PAYLOAD: KEY}, reader)
+    await bodies(owner, "gateway").put(KEY, BODY)
+    assert await codec.check_out(b"", {codec.PAYLOAD: KEY}, reader) == BODY
 
 
 async def test_a_body_whose_place_was_taken_is_named(

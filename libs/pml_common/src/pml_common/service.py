@@ -259,8 +259,8 @@ class _Stalls:
         self._found = await self._bus.stalled()
 
     async def check(self) -> str | None:
-        """Return what was found."""
-        return self._found
+        """Return what was found; that others' scopes wait is a detail."""
+        return self._found or detail(self._bus.unserved())
 
 
 def _checks_of(bus: NatsBus, stalls: _Stalls) -> Checks:

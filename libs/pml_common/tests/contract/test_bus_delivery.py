@@ -13,7 +13,7 @@ from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus import codec
 from pml_common.bus.codec import Envelope
 from pml_common.bus.delivery import deliveries
-from pml_common.bus.errors import Fenced, Rejected, Retryable
+from pml_common.bus.errors import Fenced, Rejected, Retryable, ServedElsewhere
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Event, Message
 from pml_common.contracts.capability import CapabilityIdentity
@@ -217,6 +217,17 @@ async def test_a_message_that_always_fails_is_dead_lettered_after_its_last_deliv
     [letter] = await harness.dead_letters()
     assert letter.deliveries == 3
     assert letter.reason == "RuntimeError: broken (delivery 3 of 3)"
+
+
+async def test_deliveries_to_replicas_of_other_scopes_count_for_none(harness: BusHarness) -> None:
+    bus = await harness.connect("registry")
+    elsewhere = [ServedElsewhere("b")] * 5
+    recorder = RecordingHandler(*elsewhere, RuntimeError("broken"), RuntimeError("broken"))
+    consumer = replace(HASTY, in_scope=True, max_deliver=100, max_failures=3)
+    await bus.consume(consumer, recorder)
+    await bus.publish(tools_listed())
+    await recorder.has_seen(8)
+    assert await harness.dead_letters() == []
 
 
 async def test_a_message_that_kills_every_replica_is_dead_lettered_by_the_server(

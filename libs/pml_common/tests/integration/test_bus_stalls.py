@@ -12,6 +12,7 @@ import pytest
 from libs.pml_common.tests.integration.test_bus_flipped_bit import SCOPE, flip_a_bit
 from libs.pml_common.tests.support.builders import after, run_finished
 from libs.pml_common.tests.support.fakes import RecordingHandler
+from libs.pml_common.tests.support.measured import measured
 from libs.pml_local.tests.support.harness import RunningNats, eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
 from pml_common.bus.errors import BusUnavailable, Retryable
@@ -25,6 +26,7 @@ from pml_common.contracts.executor import RunFinished
 
 pytestmark = pytest.mark.integration
 
+OF_CONSUMER = {"messaging_consumer_group_name": "learner-on-run-finished"}
 CONSUMER = replace(catalog.LEARNER_ON_RUN_FINISHED, batch=None, stalls_after_s=0.0)
 
 
@@ -108,8 +110,10 @@ async def test_a_message_that_is_retried_is_named_and_not_skipped(
     await ended(executor, "ann")
     await ended(executor, "bob")
     await away.has_seen(2)
-    await learner.stalled()
-    told = await learner.stalled()
+    with measured() as found:
+        await learner.stalled()
+        told = await learner.stalled()
+        assert found.value("pml_bus_pending_age_seconds", **OF_CONSUMER) > 0
     assert told == "learner-on-run-finished has waited 0 s for PML_EXECUTOR_EVT/1"
     assert await learner.dead_letters() == []
     await asyncio.gather(executor.drain(0.1), learner.drain(0.1))

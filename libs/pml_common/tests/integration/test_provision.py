@@ -9,6 +9,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
+from libs.pml_common.tests.support.builders import example
+from libs.pml_common.tests.support.fakes import RecordingHandler
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.nats_accounts import NatsAccount
 from libs.pml_local.tests.support.patience import PATIENCE_S
@@ -130,6 +132,42 @@ async def test_a_consumer_that_differs_is_refused_and_set_right(
     await (await connect(nats_url, "registry")).drain(0.1)
 
 
+async def test_consumers_of_the_release_before_get_their_bounds_without_loss(
+    nats_url: str, client: Client
+) -> None:
+    """Those whose messages wait for a replica of their scope had the bounds of all others."""
+    await provision(nats_url, Plan(ONE))
+    consumer = catalog.GATEWAY_ON_WORKFLOW_PARKED
+    verb, body = streams.creation_of(
+        consumer,
+        {
+            **streams.consumer_config(consumer),
+            "max_deliver": 250,
+            "max_ack_pending": streams.MAX_ACK_PENDING,
+        },
+    )
+    await ask(client, verb, body)
+    executor = await connect(nats_url, "executor")
+    parked = example(catalog.WORKFLOW_PARKED).model_copy(update={"previous": 0})
+    await executor.publish(parked)
+    js, stream = JetStreamContext(client), streams.stream_of(consumer)
+    pulled = await js.pull_subscribe_bind(consumer.durable, stream)
+    [pending] = await pulled.fetch(1, PATIENCE_S)
+    with pytest.raises(NotProvisioned, match="max_ack_pending is 1000, not -1"):
+        await connect(nats_url, "gateway")
+    done = {each.name: each for each in await provision(nats_url, Plan(ONE))}
+    assert done[f"{stream} > {consumer.durable}"].changes == {
+        "max_deliver": Change(250, catalog.WHILE_STORED),
+        "max_ack_pending": Change(streams.MAX_ACK_PENDING, streams.UNLIMITED),
+    }
+    gateway, recorder = await connect(nats_url, "gateway"), RecordingHandler()
+    await pending.nak()
+    await gateway.consume(consumer, recorder)
+    await recorder.has_seen(1)
+    assert recorder.seen == [parked.message_id]
+    await asyncio.gather(executor.drain(0.1), gateway.drain(0.1))
+
+
 async def connect(url: str, service: str, patience_s: float = 0.0) -> NatsBus:
     return await NatsBus.connect(
         url, service=service, identity=all_services_identity(), patience_s=patience_s or 0.5
@@ -200,8 +238,10 @@ async def test_an_incomplete_payload_of_a_lagging_replica_is_read_again(
     await provision(nats_url, Plan(ONE))
     kept, reads = NatsPayloads(client, JetStreamContext(client), "gateway"), list[int]()
 
-    async def lagging(client: Client, stream: str, subject: str) -> Sequence[Msg]:
-        chunks = await read_stored(client, stream, subject)
+    async def lagging(
+        client: Client, stream: str, subject: str, *, most_bytes: int
+    ) -> Sequence[Msg]:
+        chunks = await read_stored(client, stream, subject, most_bytes=most_bytes)
         reads.append(len(chunks))
         return chunks[:2] if len(reads) == 1 else chunks
 

@@ -17,6 +17,7 @@ from pml_common.bus.errors import (
     Rejected,
     Retryable,
     ServedElsewhere,
+    TooLarge,
 )
 from pml_common.bus.identity import SIGNATURE, all_services_identity
 from pml_common.contracts import catalog
@@ -141,3 +142,14 @@ def test_the_disposition_of_a_delivery_follows_from_its_error(
     error: Exception, deliveries: int, expected: object
 ) -> None:
     assert dispose(error, CONSUMER, deliveries) == expected
+
+
+async def test_a_body_over_the_limit_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "BODY_LIMIT", 1_000)
+    with pytest.raises(TooLarge, match="a body of 1,001 bytes is refused: at most 1,000 are sent"):
+        await codec.check_in(b"x" * 1_001, {}, Shelf(), inline_limit=10)
+
+
+def test_a_message_may_wait_for_a_replica_of_its_scope_while_it_is_stored() -> None:
+    parked = catalog.GATEWAY_ON_WORKFLOW_PARKED
+    assert dispose(ServedElsewhere("b"), parked, catalog.WHILE_STORED - 1) == Retry(15.0)

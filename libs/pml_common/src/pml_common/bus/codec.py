@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from pydantic import ValidationError
 
 from pml_common.bus import names
-from pml_common.bus.errors import NotBelieved, Rejected, Unsigned
+from pml_common.bus.errors import NotBelieved, Rejected, TooLarge, Unsigned
 from pml_common.bus.identity import SIGNATURE, Identity, signed_content
 from pml_common.contracts import catalog
 from pml_common.contracts.base import Contract, Message
@@ -26,6 +26,8 @@ CORRELATION = "Pml-Correlation-Id"
 CAUSATION = "Pml-Causation-Id"
 PAYLOAD = "Pml-Payload-Sha256"
 INLINE_LIMIT = 256 * 1024
+BODY_LIMIT = 64 * 1024 * 1024
+"""The largest body: the journal of a run, with its results, is at most half as large."""
 
 C = TypeVar("C", bound=Contract)
 
@@ -51,7 +53,8 @@ class Payloads(Protocol):
         ...
 
     async def get(self, key: str) -> bytes | None:
-        """Return the body, or None once it has expired. Raises BusUnavailable."""
+        """Return the body, or None once it has expired. Raises BusUnavailable; TooLarge if what is
+        stored under the key exceeds what `BODY_LIMIT` allows."""
         ...
 
 
@@ -156,9 +159,11 @@ async def check_in(
     data: bytes, headers: dict[str, str], payloads: Payloads, inline_limit: int = INLINE_LIMIT
 ) -> bytes:
     """Store a body of more than `inline_limit` bytes and put its reference into `headers`; returns
-    the body to send."""
+    the body to send. Raises TooLarge for one of more than `BODY_LIMIT`."""
     if len(data) <= inline_limit:
         return data
+    if len(data) > BODY_LIMIT:
+        raise TooLarge(f"a body of {len(data):,} bytes is refused: at most {BODY_LIMIT:,} are sent")
     key = digest(data)
     await payloads.put(key, data)
     headers[PAYLOAD] = key

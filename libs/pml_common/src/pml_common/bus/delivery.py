@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from time import monotonic
 from typing import TypeVar
@@ -22,6 +22,7 @@ from pml_common.bus.errors import (
 )
 from pml_common.bus.identity import Identity
 from pml_common.bus.port import Handler, StoredMessage
+from pml_common.bus.unsettled import Unsettled
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer, DeliveryOptions, MessageType
 from pml_common.contracts.fault_words import text_of
@@ -70,12 +71,14 @@ _UNREADABLE_TRIES = 3
 
 _ELSEWHERE_S = 0.05
 """First delay of a message for another replica; it doubles up to the consumer's longest."""
+_MOST_DOUBLINGS = 20
 
 Disposition = Done | Retry | DeadLetter | Leave
 
 
 def dispose(error: Exception, consumer: DeliveryOptions, deliveries: int) -> Disposition:
-    """Return the disposition of a delivery whose handler raised; `deliveries` counts from 1."""
+    """Return the disposition of a delivery whose handler raised; `deliveries` counts from 1, of a
+    consumer `in_scope` those alone that count."""
     if isinstance(error, Fenced):
         return Leave()
     if isinstance(error, Rejected):
@@ -90,7 +93,7 @@ def dispose(error: Exception, consumer: DeliveryOptions, deliveries: int) -> Dis
         return DeadLetter(f"{reason} (delivery {deliveries} of {limit})")
     delays = consumer.retry_delays_s
     if isinstance(error, ServedElsewhere):
-        return Retry(min(_ELSEWHERE_S * 2 ** (deliveries - 1), delays[-1]))
+        return Retry(min(_ELSEWHERE_S * 2 ** min(deliveries, _MOST_DOUBLINGS) / 2, delays[-1]))
     return Retry(delays[min(deliveries, len(delays)) - 1])
 
 
@@ -101,6 +104,7 @@ class Receiver:
     payloads: Payloads
     identity: Identity
     publish: Callable[[Message], Awaitable[object]]
+    unsettled: Unsettled = field(default_factory=Unsettled)
 
     async def handle(
         self, consumer: Consumer[M], handler: Handler[M], envelope: Envelope, deliveries: int
@@ -108,6 +112,8 @@ class Receiver:
         """Handle a delivery and publish the returned messages; errors become a disposition."""
         began = monotonic()
         outcome = await self._handle(consumer, handler, envelope, deliveries)
+        if consumer.in_scope and not isinstance(outcome, Retry):
+            self.unsettled.settle(consumer.durable, envelope.subject)
         measures.count_message(consumer.durable, outcome, deliveries, began)
         return outcome
 
@@ -124,7 +130,8 @@ class Receiver:
                     await self.publish(message)
             except Exception as error:
                 tracing.mark_failed(span, error)
-                outcome = dispose(error, consumer, deliveries)
+                counted = self._counted(error, consumer, envelope, deliveries)
+                outcome = dispose(error, consumer, counted)
                 what = f"{consumer.durable}: delivery {deliveries} of {envelope.subject}"
                 if isinstance(error, ServedElsewhere) and isinstance(outcome, Retry):
                     log.debug("%s: %s", what, error)
@@ -132,6 +139,18 @@ class Receiver:
                     log.warning("%s failed: %s", what, outcome, exc_info=error)
                 return outcome
         return Done()
+
+    def _counted(
+        self, error: Exception, consumer: Consumer[M], envelope: Envelope, deliveries: int
+    ) -> int:
+        """Return the deliveries that count for an error; of a consumer `in_scope` not those to
+        replicas of other scopes."""
+        if not consumer.in_scope:
+            return deliveries
+        if isinstance(error, ServedElsewhere):
+            self.unsettled.leave(consumer.durable, envelope.subject)
+            return deliveries
+        return self.unsettled.fail(consumer.durable, envelope.subject)
 
     async def handle_broadcast(
         self,

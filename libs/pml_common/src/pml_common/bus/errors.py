@@ -21,6 +21,7 @@ __all__ = [
     "Retryable",
     "ServedElsewhere",
     "StaleServer",
+    "TooLarge",
     "Unreadable",
     "Unsigned",
 ]
@@ -61,6 +62,10 @@ class Fenced(BusError):
         super().__init__(f"{subject}: the last sequence is no longer {expected}")
         self.subject = subject
         self.expected = expected
+
+
+class TooLarge(BusError, Rejected):
+    """A body is larger than any that is stored, or what is stored in its place is."""
 
 
 class NotBelieved(Rejected):

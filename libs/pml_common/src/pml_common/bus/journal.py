@@ -16,26 +16,32 @@ from pml_common.bus import names
 from pml_common.bus.codec import Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors, subscribe
 from pml_common.bus.delivery import Receiver
-from pml_common.bus.errors import BusUnavailable, Unreadable, of_unknown_type
+from pml_common.bus.errors import BusUnavailable, TooLarge, Unreadable, of_unknown_type
 from pml_common.bus.port import EventsOf, Journal, StoredMessage, without_foreign
 from pml_common.contracts import catalog
 from pml_common.contracts.catalog import MessageType, Service
 from pml_common.contracts.scope import Scope
 
 _BATCH = 500
+_BATCH_BYTES = 8 * 1024 * 1024
 _OWNERS: Sequence[Service] = sorted(
     {entry.owner for entry in catalog.MESSAGES if entry.kind == "evt"}
 )
 
 
-async def read_stored(client: Client, stream: str, subject: str) -> list[Msg]:
-    """Return all stored messages on a subject (wildcards allowed), oldest first."""
+async def read_stored(
+    client: Client, stream: str, subject: str, *, most_bytes: int | None = None
+) -> list[Msg]:
+    """Return all stored messages on a subject (wildcards allowed), oldest first. Raises TooLarge
+    once they take more than `most_bytes`, of which it reads few more."""
     found: list[Msg] = []
     start = 1
     with server_errors(client, f"read {subject} from {stream}"):
         while True:
             async with asyncio.timeout(REPLY_TIMEOUT_S):
                 end = await _read_batch(client, stream, subject, start, found)
+            if most_bytes is not None and sum(map(_size, found)) > most_bytes:
+                raise TooLarge(f"more than {most_bytes:,} bytes are stored on {subject}")
             headers = end.headers or {}
             if headers.get("Status") == "404" or headers.get("Nats-Num-Pending", "0") == "0":
                 return found
@@ -58,7 +64,12 @@ async def _read_batch(
     inbox = client.new_inbox()
     subscription = await subscribe(client, inbox, receive)
     try:
-        request = {"seq": start, "next_by_subj": subject, "batch": _BATCH}
+        request = {
+            "seq": start,
+            "next_by_subj": subject,
+            "batch": _BATCH,
+            "max_bytes": _BATCH_BYTES,
+        }
         await client.publish(
             f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=inbox
         )
@@ -70,6 +81,12 @@ async def _read_batch(
     if status not in ("204", "404"):
         raise BusUnavailable(f"read {subject} from {stream}: server status {status}")
     return end
+
+
+def _size(message: Msg) -> int:
+    """Return the bytes of a message, its headers included."""
+    headers = message.headers or {}
+    return len(message.data) + sum(len(name) + len(value) for name, value in headers.items())
 
 
 async def _read_from_leader(client: Client, stream: str, subject: str) -> list[Msg]:

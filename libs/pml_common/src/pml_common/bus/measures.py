@@ -16,6 +16,7 @@ _handling = Distribution(metrics.BUS_HANDLING)
 _batches = Distribution(metrics.BUS_BATCH)
 _queries = Distribution(metrics.QUERIES)
 pending = Gauge(metrics.BUS_PENDING)
+pending_age = Gauge(metrics.BUS_PENDING_AGE)
 
 
 class _Delivered(Protocol):

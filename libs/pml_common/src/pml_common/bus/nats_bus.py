@@ -90,7 +90,9 @@ class NatsBus(Bus):
         self._receiver = Receiver(self._payloads, identity, self.publish)
         self._exchange = QueryExchange(self._payloads, identity, self.now)
         self._consumers = NatsConsumers(client, self._receiver, self._publisher)
-        self._stalls = StallWatch(client, self._publisher, identity)
+        self._stalls = StallWatch(
+            client, self._publisher, identity, self._receiver.unsettled, self.now
+        )
         self._journal = NatsJournal(client, self._receiver)
         self._sockets = SocketQueries(
             sockets or {},
@@ -326,6 +328,10 @@ class NatsBus(Bus):
     @override
     async def stalled(self) -> str | None:
         return await self._stalls.stalled()
+
+    @override
+    def unserved(self) -> str | None:
+        return self._stalls.unserved()
 
     @override
     async def shortfall(self) -> str | None:

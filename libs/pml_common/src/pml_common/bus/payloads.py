@@ -4,11 +4,15 @@ A body is stored in parts under `pml.body.<service>.<digest>.<period>`, and then
 number. A subject takes one message, so nothing that is stored is ever replaced. What is read must
 have the digest, whoever stored it. A message may be stored for a week after its body, and lives for
 another: so a body is stored again in the next period of a week, and kept for two.
+
+Each service may store anything under any digest. So reading is bounded, and what one has stored
+keeps nobody from what another has.
 """
 
 import asyncio
 import hashlib
 import json
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,14 +25,20 @@ from nats.js.object_store import ObjectStore
 from typing_extensions import override
 
 from pml_common.bus import names, streams
-from pml_common.bus.codec import Payloads
+from pml_common.bus.codec import BODY_LIMIT, Payloads
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
-from pml_common.bus.errors import BusError
+from pml_common.bus.errors import BusError, TooLarge
 from pml_common.bus.journal import read_stored
 from pml_common.bus.server_api import ask
+from pml_common.contracts.catalog import SERVICES
+
+log = logging.getLogger(__name__)
 
 _PART = 128 * 1024
 _END = "end"
+_ANY = "*"
+_MOST_READ = 3 * BODY_LIMIT
+"""Bytes read under one digest: a body may be stored in three periods at a time."""
 _TAKEN = "maximum messages per subject exceeded"
 LAG_DELAYS_S = (0.1, 0.3, 1.0, 2.0)
 """Delays between reads from a replica that may lag behind its leader."""
@@ -70,10 +80,12 @@ class NatsPayloads(Payloads):
             found = await self._read(key)
             for pause in LAG_DELAYS_S:
                 # The leader has the body, a lagging replica may not have all of it.
-                if found is not None or not await self._is_known(key):
+                if isinstance(found, bytes) or not await self._is_known(key):
                     break
                 await asyncio.sleep(pause)
                 found = await self._read(key)
+            if isinstance(found, TooLarge):
+                raise found
             return await self._read_former(key) if found is None else found
 
     async def _store(self, subject: str, data: bytes) -> bool:
@@ -102,10 +114,29 @@ class NatsPayloads(Payloads):
             return False
         return True
 
-    async def _read(self, key: str) -> bytes | None:
+    async def _read(self, key: str) -> bytes | TooLarge | None:
         """Return the body of this digest among all that is stored under it."""
-        subjects = names.body_subject("*", key, "*", "*")
-        stored = await read_stored(self._client, names.PAYLOAD_STREAM, subjects)
+        try:
+            return await self._read_of(_ANY, key)
+        except TooLarge as error:
+            log.warning("payload %s: %s; reading what each service has stored", key, error)
+            refused = error.with_traceback(None)  # which holds what was read
+        for service in SERVICES:
+            try:
+                found = await self._read_of(service, key)
+            except TooLarge as error:
+                refused = error.with_traceback(None)
+            else:
+                if found is not None:
+                    return found
+        return refused
+
+    async def _read_of(self, service: str, key: str) -> bytes | None:
+        """Return the body among what one service has stored, or any. Raises TooLarge."""
+        subjects = names.body_subject(service, key, "*", "*")
+        stored = await read_stored(
+            self._client, names.PAYLOAD_STREAM, subjects, most_bytes=_MOST_READ
+        )
         places: dict[str, dict[str, bytes]] = defaultdict(dict)
         for each in stored:
             place, _, part = (each.headers or {})["Nats-Subject"].rpartition(".")
@@ -119,7 +150,9 @@ class NatsPayloads(Payloads):
         except NotFoundError:
             return None
         subject = f"$O.{FORMER_BUCKET}.C.{info.nuid}"
-        chunks: Sequence[Msg] = await read_stored(self._client, FORMER_STREAM, subject)
+        chunks: Sequence[Msg] = await read_stored(
+            self._client, FORMER_STREAM, subject, most_bytes=_MOST_READ
+        )
         # A chunk that is lost shows as a wrong digest in `codec.check_out`.
         return b"".join(chunk.data for chunk in chunks)
 

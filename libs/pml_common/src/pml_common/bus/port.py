@@ -236,6 +236,11 @@ class Bus(Publisher, QueryClient, Journal, KeyValueCache, Protocol):
         some seconds. Skips what the server has lost. Raises BusUnavailable."""
         ...
 
+    def unserved(self) -> str | None:
+        """Return which of our consumers waited, when `stalled` last looked, for a message of a
+        scope that this replica does not serve; None if none did."""
+        ...
+
     async def shortfall(self) -> str | None:
         """Return in which respect our streams are stored less safely than configured; None if they
         are not, or it is unknown."""

@@ -16,6 +16,7 @@ from pml_common.bus.errors import (
     QueryErrorCode,
     QueryFailed,
     Rejected,
+    TooLarge,
 )
 from pml_common.bus.identity import Identity, WrongSender
 from pml_common.bus.query_macs import ERROR_CODE, MAC, QueryMacs
@@ -92,7 +93,7 @@ class QueryExchange:
                 data = await self._handle(query_type, handler, query)
                 data = await codec.check_in(data, headers, self._payloads, inline_limit)
         except BusError as error:
-            failed = error if isinstance(error, QueryFailed) else no_reply(query_type, str(error))
+            failed = _failure(query_type, error)
             headers, data = _failure_headers(failed), failed.message.encode()
             if isinstance(error, _Refused):
                 log.warning("a query %s was refused: %s", query_type.name, error)
@@ -162,6 +163,15 @@ def _require_own_scope(
     """Raise NotBelieved unless the query has the scope of its subject, for which it is served."""
     if envelope.subject != names.query_subject(query_type, query.scope):
         raise NotBelieved(f"a query of {query.scope} on {envelope.subject}")
+
+
+def _failure(query_type: QueryType[Query, Contract], error: BusError) -> QueryFailed:
+    """Return the error to reply with."""
+    if isinstance(error, QueryFailed):
+        return error
+    if isinstance(error, TooLarge):  # and will be when it is asked again
+        return QueryFailed("internal", f"{query_type.owner} {query_type.name}: {error}")
+    return no_reply(query_type, str(error))
 
 
 def no_reply(query_type: QueryType[Query, Contract], why: str) -> QueryFailed:

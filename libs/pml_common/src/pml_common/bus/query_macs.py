@@ -26,7 +26,10 @@ ERROR_CODE = "Pml-Error-Code"
 
 AGE_S: Final = 30
 """Seconds by which the time of a query may differ from the server's clock."""
-_REMEMBERED: Final = 20_000
+_REMEMBERED: Final = 250_000
+"""Nonces, of some 170 bytes each."""
+_TOGETHER_MS: Final = 100
+"""Milliseconds of sending whose nonces are forgotten together."""
 _BEFORE_SERVING_S: Final = 1.0
 """A replica accepts queries that were sent so long before it began to serve: clocks are only read
 so precisely. Older ones may have reached a replica that is gone."""
@@ -34,15 +37,16 @@ _QUERY, _REPLY, _KEY = "pml-query-v1", "pml-reply-v1", "pml-query-key-v1"
 
 
 class RecentNonces:
-    """The nonces of queries that were received within twice `AGE_S`, the oldest first.
+    """The nonces of queries that may still be accepted, by the time at which they were sent.
 
-    Where they are more than `most`, the oldest is forgotten, and queries sent until then are
-    refused. Times are in milliseconds.
+    Where they are more than `most`, those sent the longest ago are forgotten, and queries sent
+    until then are refused. Times are in milliseconds.
     """
 
     def __init__(self, most: int = _REMEMBERED) -> None:
         self._most = most
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._seen: dict[int, set[str]] = {}
+        self._count = 0
         self.not_before = 0
 
     def fault(self, nonce: str, sent: int, now: int) -> str | None:
@@ -52,22 +56,30 @@ class RecentNonces:
             which = "ago" if late > 0 else "ahead"
             clock = f"by the NATS server's clock; at most {AGE_S} s are accepted"
             return f"it was sent {abs(late):.1f} s {which} {clock}"
-        if nonce in self._seen:
+        together = self._seen.get(sent // _TOGETHER_MS)
+        if together is not None and nonce in together:
             return "it was received before"
         if sent < self.not_before:
             return "it is older than what this replica remembers"
-        self._seen[nonce] = sent, now
-        self._forget(now)
+        if together is None:
+            self._forget_until(now - 1000 * AGE_S)
+            together = self._seen[sent // _TOGETHER_MS] = set()
+        together.add(nonce)
+        self._count += 1
+        while self._count > self._most:
+            self._forget(min(self._seen))
         return None
 
-    def _forget(self, now: int) -> None:
-        while True:
-            nonce, (sent, received) = next(iter(self._seen.items()))
-            if len(self._seen) > self._most:
-                self.not_before = max(self.not_before, sent + 1)
-            elif now - received <= 2000 * AGE_S:
-                return
-            del self._seen[nonce]
+    def _forget_until(self, accepted_from: int) -> None:
+        """Forget what is too old to be accepted."""
+        for each in [each for each in self._seen if (each + 1) * _TOGETHER_MS <= accepted_from]:
+            self._forget(each)
+
+    def _forget(self, together: int) -> None:
+        """Forget what was sent together, and accept nothing from before its end: also not if the
+        clock is set back."""
+        self._count -= len(self._seen.pop(together))
+        self.not_before = max(self.not_before, (together + 1) * _TOGETHER_MS)
 
 
 class _Pair(NamedTuple):

@@ -31,6 +31,7 @@ _DEFAULTS: Config = {
     "max_waiting": 512,
 }
 _UNLIMITED = -1
+_LIMITED_BY_DEFAULT = frozenset({"max_ack_pending"})
 _NANOSECONDS = ("max_age", "duplicate_window", "ack_wait")
 
 
@@ -82,4 +83,5 @@ def shown(field: str, value: object) -> object:
 def _value(name: str, config: Config) -> object:
     """Return a field's value; None for the server's default."""
     value = config.get(name)
-    return None if not value or value in (_UNLIMITED, _DEFAULTS.get(name)) else value
+    unlimited = value == _UNLIMITED and name not in _LIMITED_BY_DEFAULT
+    return None if not value or unlimited or value == _DEFAULTS.get(name) else value

@@ -7,19 +7,22 @@ delivered and before it was acknowledged (docs/durability.md).
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
 from nats.aio.client import Client
 from nats.js import JetStreamContext, api
 from nats.js.errors import NotFoundError
 
-from pml_common.bus import names, streams
+from pml_common.bus import measures, names, streams
 from pml_common.bus.codec import MSG_ID, Envelope
 from pml_common.bus.connection import REPLY_TIMEOUT_S, server_errors
 from pml_common.bus.dead_letters import build_dead_letter
 from pml_common.bus.identity import Identity
 from pml_common.bus.publish import NatsPublisher
+from pml_common.bus.unsettled import Unsettled
 from pml_common.contracts.base import Message
 from pml_common.contracts.catalog import Consumer
 
@@ -41,6 +44,8 @@ class Progress:
     """The last sequence that was tried without effect."""
     skipped: int | None = None
     """A lost sequence that may be acknowledged, and has no dead letter yet."""
+    unserved: str | None = None
+    """Report of an oldest message whose scope is served elsewhere, or nowhere."""
 
     def stalled_s(self, floor: int, now: float, *, is_empty: bool) -> float:
         """Return for how long the oldest message has waited, as far as was seen; 0 where none
@@ -55,11 +60,21 @@ class Progress:
 class StallWatch:
     """Watches the consumers of one replica."""
 
-    def __init__(self, client: Client, publisher: NatsPublisher, identity: Identity) -> None:
+    def __init__(
+        self,
+        client: Client,
+        publisher: NatsPublisher,
+        identity: Identity,
+        unsettled: Unsettled,
+        now: Callable[[], datetime],
+    ) -> None:
+        """`now` is the server's time."""
         self._client = client
         self._js = JetStreamContext(client, timeout=REPLY_TIMEOUT_S)
         self._publisher = publisher
         self._identity = identity
+        self._unsettled = unsettled
+        self._now = now
         self._watched: list[tuple[Consumer[Message], Progress]] = []
 
     def add(self, consumer: Consumer[Message]) -> None:
@@ -68,12 +83,27 @@ class StallWatch:
 
     async def stalled(self) -> str | None:
         """Return which consumers wait for the same message for `stalls_after_s`, and for which;
-        None if none does. What the server has lost is dead-lettered and skipped. Raises
-        BusUnavailable."""
+        None if none does. What the server has lost is dead-lettered and skipped. What waits for a
+        replica of its scope is no stall, but `unserved`. Raises BusUnavailable."""
         found = await asyncio.gather(*(self._look(*each) for each in self._watched))
         return "; ".join(each for each in found if each is not None) or None
 
+    def unserved(self) -> str | None:
+        """Return which consumers waited, when `stalled` last looked, for a message of a scope that
+        this replica does not serve; None if none did."""
+        found = (progress.unserved for _, progress in self._watched)
+        return "; ".join(each for each in found if each is not None) or None
+
     async def _look(self, consumer: Consumer[Message], progress: Progress) -> str | None:
+        progress.unserved = None
+        told = await self._look_at_oldest(consumer, progress)
+        failing = self._unsettled.failing(consumer.durable, consumer.stalls_after_s)
+        if told is not None or failing is None:
+            return told
+        subject, failed_s = failing
+        return f"{consumer.durable} has failed for {failed_s:.0f} s to handle {subject}"
+
+    async def _look_at_oldest(self, consumer: Consumer[Message], progress: Progress) -> str | None:
         stream = streams.stream_of(consumer)
         with server_errors(self._client, f"look at {consumer.durable}"):
             info = await self._js.consumer_info(stream, consumer.durable)
@@ -82,23 +112,38 @@ class StallWatch:
                 return await self._bury(consumer, progress, progress.skipped)
             is_empty = not (info.num_ack_pending or info.num_pending)
             waited_s = progress.stalled_s(floor, now, is_empty=is_empty)
+            subjects = names.filter_of(consumer.message)
+            oldest = None if is_empty else await self._next(stream, floor, subjects)
+            self._measure(consumer, oldest)
             if is_empty or waited_s < consumer.stalls_after_s:
                 return None
-            oldest = await self._next(stream, floor, names.filter_of(consumer.message))
             if info.num_ack_pending:
-                before = oldest or (info.delivered.stream_seq if info.delivered else 0) + 1
+                delivered = info.delivered.stream_seq if info.delivered else 0
+                before = oldest.sequence if oldest else delivered + 1
                 told = await self._skip(consumer, progress, range(progress.tried + 1, before))
                 if told is not None:
                     return told
-        which = f"{stream}/{oldest}" if oldest else f"what follows {stream}/{floor}"
-        return f"{consumer.durable} has waited {waited_s:.0f} s for {which}"
+        which = f"{stream}/{oldest.sequence}" if oldest else f"what follows {stream}/{floor}"
+        told = f"{consumer.durable} has waited {waited_s:.0f} s for {which}"
+        scope = self._unsettled.left_scope(consumer.durable, oldest.subject) if oldest else None
+        if scope is None:
+            return told
+        progress.unserved = f"{told}, which is for a {consumer.service} of {scope}"
+        return None
 
-    async def _next(self, stream: str, after: int, subjects: str) -> int | None:
-        """Return the next sequence on these subjects that can be read."""
+    def _measure(self, consumer: Consumer[Message], oldest: "_Oldest | None") -> None:
+        age_s = (self._now() - oldest.stored_at).total_seconds() if oldest else 0.0
+        measures.pending_age.set(max(0.0, age_s), consumer.durable)
+
+    async def _next(self, stream: str, after: int, subjects: str) -> "_Oldest | None":
+        """Return the next message on these subjects that can be read."""
         body = json.dumps({"seq": after + 1, "next_by_subj": subjects}).encode()
         subject = f"$JS.API.STREAM.MSG.GET.{stream}"
         answer = json.loads((await self._client.request(subject, body, REPLY_TIMEOUT_S)).data)
-        return answer["message"]["seq"] if "message" in answer else None
+        if "message" not in answer:
+            return None
+        found = answer["message"]
+        return _Oldest(found["seq"], found["subject"], datetime.fromisoformat(found["time"]))
 
     async def _skip(
         self, consumer: Consumer[Message], progress: Progress, candidates: Sequence[int]
@@ -133,6 +178,12 @@ class StallWatch:
         await self._publisher.store(letter.subject, letter.data, headers)
         progress.skipped = None
         return f"{consumer.durable}: {lost} was lost, and is skipped"
+
+
+class _Oldest(NamedTuple):
+    sequence: int
+    subject: str
+    stored_at: datetime
 
 
 def _floor(info: api.ConsumerInfo) -> int:

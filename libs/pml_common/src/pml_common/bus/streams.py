@@ -24,6 +24,8 @@ DEAD_AGE_S = 30 * DAY
 DUPLICATE_WINDOW_S = 300.0
 MAX_ACK_PENDING = 1000
 """Unacknowledged deliveries of one consumer, pending retries included: bounds a backlog."""
+UNLIMITED = -1
+"""No such bound: at it, messages of a scope without a replica would keep those of others back."""
 MAX_REPLICAS = 5
 """The server's own limit."""
 Storage = Literal["file", "memory"]
@@ -136,7 +138,7 @@ def consumer_config(consumer: AnyConsumer) -> Config:
         ack_policy=api.AckPolicy.EXPLICIT,
         ack_wait=consumer.ack_wait_s,
         max_deliver=consumer.max_deliver,
-        max_ack_pending=MAX_ACK_PENDING,
+        max_ack_pending=UNLIMITED if consumer.in_scope else MAX_ACK_PENDING,
     )
     return _sent(config.as_dict())
 

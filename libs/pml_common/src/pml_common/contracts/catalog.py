@@ -98,6 +98,8 @@ class QueryType(Generic[Q_co, R_co]):
 
 LONGEST_RUN_S = 3900.0
 """A run may take an hour; its command is acknowledged at its end."""
+WHILE_STORED = 50_000
+"""More deliveries than one message has in the week for which its stream keeps it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +112,9 @@ class DeliveryOptions:
     `max_failures` if that one fails with an unexpected error. `max_in_flight` bounds the messages
     that one replica handles concurrently. A consumer whose oldest message is the same for
     `stalls_after_s` is reported as unhealthy.
+
+    Messages of a consumer `in_scope` wait for a replica that serves their scope: any number of
+    them, and however often others were handed them; what counts is how often each replica failed.
     """
 
     ack_wait_s: float = 10.0
@@ -118,6 +123,7 @@ class DeliveryOptions:
     retry_delays_s: tuple[float, ...] = (0.2, 1.0, 5.0, 15.0)
     max_in_flight: int = 16
     stalls_after_s: float = 300.0
+    in_scope: bool = False
 
 
 @dataclass(frozen=True)
@@ -685,24 +691,34 @@ REGISTRY_ON_OUTPUTS_OBSERVED = Consumer(
     "registry", OUTPUTS_OBSERVED, "Widens the learned output schemas of tools.", max_in_flight=2
 )
 GATEWAY_ON_EXECUTION_ANALYZED = Consumer(
-    "gateway", EXECUTION_ANALYZED, "Starts the run, requests an approval, or denies the workflow."
+    "gateway",
+    EXECUTION_ANALYZED,
+    "Starts the run, requests an approval, or denies the workflow.",
+    max_deliver=WHILE_STORED,
+    in_scope=True,
 )
 GATEWAY_ON_WORKFLOW_ACCEPTED = Consumer(
     "gateway",
     WORKFLOW_ACCEPTED,
     "Stores the workflow.",
     Batch(),
-    # For as long as its stream keeps it, whatever fails: nothing else has the workflow.
-    max_deliver=50_000,
-    max_failures=50_000,
+    # Whatever fails: nothing else has the workflow.
+    max_deliver=WHILE_STORED,
+    max_failures=WHILE_STORED,
 )
 GATEWAY_ON_ANALYSIS_REJECTED = Consumer(
-    "gateway", ANALYSIS_REJECTED, "Ends the workflow with the diagnostics."
+    "gateway",
+    ANALYSIS_REJECTED,
+    "Ends the workflow with the diagnostics.",
+    max_deliver=WHILE_STORED,
+    in_scope=True,
 )
 GATEWAY_ON_WORKFLOW_PARKED = Consumer(
     "gateway",
     WORKFLOW_PARKED,
     "Requests an approval of all calls that wait, or of a layer.",
+    max_deliver=WHILE_STORED,
+    in_scope=True,
 )
 GATEWAY_ON_RUN_FINISHED = Consumer(
     "gateway", RUN_FINISHED, "Ends the workflow with the run's outcome.", Batch()

@@ -75,6 +75,12 @@ BUS_PENDING: Final = gauge(
     "Messages stored for a consumer and not delivered, as of its latest delivery.",
     _CONSUMER,
 )
+BUS_PENDING_AGE: Final = gauge(
+    "pml.bus.pending.age",
+    "s",
+    "Time since the oldest message that a consumer has not settled was stored; every 30 s.",
+    _CONSUMER,
+)
 QUERIES: Final = histogram(
     "pml.bus.query.duration",
     "s",

@@ -305,6 +305,10 @@ class MemoryBus(Bus):
         return None
 
     @override
+    def unserved(self) -> str | None:
+        return None
+
+    @override
     async def shortfall(self) -> str | None:
         return None
 

@@ -75,7 +75,7 @@ class BoundPool:
             return await session.fetchval(query, *values)
 
     async def change_at_once(self, scope: Scope, query: str, *values: object) -> Any:
-        """As `change`, in one round trip: the statement says `bound()` among the conditions of its
+        """Do as `change` does in one round trip: the statement says `bound()` among the conditions of its
         outermost WHERE, which Postgres looks at before any row."""
         async with connection(self.pool) as session:
             return await session.fetchval(*at_once(scope, query, *values))

@@ -247,7 +247,7 @@ def run_provisioning(settings: ServiceSettings) -> None:
     log.info("%d streams and consumers are as configured", len(done))
 
 
-class _Stalls:
+class Stalls:
     """Findings of the last look at a service's consumers."""
 
     def __init__(self, bus: NatsBus) -> None:
@@ -263,7 +263,7 @@ class _Stalls:
         return self._found or detail(self._bus.unserved())
 
 
-def _checks_of(bus: NatsBus, stalls: _Stalls) -> Checks:
+def _checks_of(bus: NatsBus, stalls: Stalls) -> Checks:
     """Return the checks of every service."""
     stores = ThrottledCheck(bus.refusal)
 
@@ -306,7 +306,7 @@ async def _run(name: Service, settings: S, serve: Serve[S], scrape: Scrape | Non
             served = RunningService(served)
         # Entered last, left first: resources close only after the handlers are done.
         stack.push_async_callback(drain_bus)
-        stalls = _Stalls(bus)
+        stalls = Stalls(bus)
         looks = run_periodically(stalls.look, _STALLS_EVERY_S, first_after_s=_STALLS_EVERY_S)
         await stack.enter_async_context(background([looks]))
         if settings.health_port:

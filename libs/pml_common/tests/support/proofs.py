@@ -38,5 +38,5 @@ def reply_of(
     macs = QueryMacs(all_services_identity(), now)
     macs.require_query(query_type, query)
     plain = reply if isinstance(reply, Envelope) else Envelope("", codec.encode(reply), {})
-    proof = macs.prove_reply(query_type, query, plain)
+    proof = macs.prove_reply(query_type, query, plain.headers, plain.data)
     return Envelope("", plain.data, {**plain.headers, MAC: proof})

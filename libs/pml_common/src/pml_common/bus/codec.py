@@ -116,7 +116,9 @@ def require_authentic(entry: MessageType[Message], envelope: Envelope, identity:
         raise NotBelieved("it was published without the fence of its journal")
     if SIGNATURE not in headers:
         raise Unsigned(f"it has no signature; the {entry.sender} signs what it publishes")
-    content = signed_content(envelope.subject, headers.get(MSG_ID, ""), digest_of(envelope))
+    content = signed_content(
+        envelope.subject, headers.get(MSG_ID, ""), digest_of(headers, envelope.data)
+    )
     fault = identity.fault(entry.sender, content, headers.get(SIGNATURE))
     if fault is not None:
         raise NotBelieved(fault)
@@ -145,9 +147,9 @@ def _is_behind_fence(envelope: Envelope) -> bool:
     return EXPECTED_LAST in headers and headers.get(EXPECTED_ON) == journal
 
 
-def digest_of(envelope: Envelope) -> str:
+def digest_of(headers: Mapping[str, str], data: bytes) -> str:
     """Return the digest of a body, wherever it is stored."""
-    return envelope.headers.get(PAYLOAD) or digest(envelope.data)
+    return headers.get(PAYLOAD) or digest(data)
 
 
 def digest(data: bytes) -> str:

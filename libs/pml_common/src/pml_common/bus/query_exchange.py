@@ -74,7 +74,7 @@ class QueryExchange:
         WrongSender."""
         subject, data = names.query_subject(query_type, query.scope), codec.encode(query)
         data = await codec.check_in(data, headers, self._payloads, inline_limit)
-        digest = codec.digest_of(Envelope(subject, data, headers))
+        digest = codec.digest_of(headers, data)
         headers[MAC] = self._macs.prove_query(query_type, subject, reply, digest)
         return Envelope(subject, data, headers, reply)
 
@@ -98,7 +98,7 @@ class QueryExchange:
             if isinstance(error, _Refused):
                 log.warning("a query %s was refused: %s", query_type.name, error)
                 return Envelope("", data, headers)
-        headers[MAC] = self._macs.prove_reply(query_type, query, Envelope("", data, headers))
+        headers[MAC] = self._macs.prove_reply(query_type, query, headers, data)
         return Envelope("", data, headers)
 
     async def _handle(

@@ -10,6 +10,7 @@ import asyncpg
 import numpy as np
 from numpy.typing import NDArray
 
+from libs.pml_local.tests.support.databases import as_owner
 from pml_common.contracts import ids
 from pml_common.contracts.analyzer import ExecutionAnalyzed
 from pml_common.contracts.capability import CapabilityIdentity
@@ -144,7 +145,9 @@ class Synthetic:
 async def fill(dsn: str, data: Synthetic, begin: int, end: int) -> None:
     """Add the records from number `begin` until `end`, and build the vector indexes, as the owner:
     COPY writes no rows under row-level security, which is therefore off meanwhile."""
-    session = await asyncpg.connect(dsn, server_settings={"search_path": "registry,public"})
+    session = await asyncpg.connect(
+        as_owner(dsn), server_settings={"search_path": "registry,public"}
+    )
     try:
         for table in _FILLED:
             await session.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")

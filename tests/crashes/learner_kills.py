@@ -22,7 +22,7 @@ import asyncpg
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
-from libs.pml_local.tests.support.databases import Databases, as_owner
+from libs.pml_local.tests.support.databases import Databases, as_owner, migrated
 from libs.pml_local.tests.support.harness import (
     eventually,
     reachable_folder,
@@ -209,7 +209,7 @@ async def _servers(home: Path) -> AsyncGenerator[tuple[str, str]]:
     process = await start_part(server)
     try:
         async with running_postgres(home) as postgres, Databases(postgres).empty() as dsn:
-            yield server.url, dsn
+            yield server.url, await migrated(dsn, "learner")
     finally:
         await process.kill()
 

@@ -164,7 +164,7 @@ def _side_file(folder: Path, service: str) -> Path:
 
 
 def _choose(folder: Path, service: str, pythons: Mapping[Side, Path], side: Side) -> None:
-    """Old services apply migrations at their start, as the owner."""
+    """The old schema is that of the old services' start; the new one is a phase of its own."""
     secret = folder / "data/secrets/postgres"
     lines = f"{pythons[side]}\n" + (f"{secret}\n" if side == "old" else "")
     _side_file(folder, service).write_text(lines, encoding="utf-8")

@@ -33,6 +33,13 @@ from pml_local.postgres_programs import postgres_programs
 from pml_local.process import Command
 
 PROBE_SECONDS = 2.0
+_UNANSWERED = (
+    OSError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+"""Errors of a server that ends meanwhile, or refuses."""
 
 SETTINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -125,7 +132,7 @@ class PostgresServer:
             async with asyncio.timeout(PROBE_SECONDS):
                 connection = await asyncpg.connect(self.dsn())
                 await connection.close()
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except _UNANSWERED as error:
             return f"no connection: {error!r}"
         return None
 
@@ -134,7 +141,7 @@ class PostgresServer:
         for schema, package in self._schemas.items():
             try:
                 await migrate(self.dsn(), schema, read_migrations(package))
-            except (MigrationChanged, RolesMissing, OSError, asyncpg.PostgresError) as error:
+            except (MigrationChanged, RolesMissing, *_UNANSWERED) as error:
                 reason = f"cannot migrate the schema {schema}: {error}"
                 raise PartFailedError(self.name, reason, self._log) from error
 

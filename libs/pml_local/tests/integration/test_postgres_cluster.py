@@ -10,6 +10,7 @@ import pytest
 from libs.pml_local.tests.support.harness import reachable_folder, running_postgres
 from pml_local import postgres_cluster
 from pml_local.account import database_account
+from pml_local.errors import PartFailedError
 from pml_local.parts import start_on_free_port
 from pml_local.postgres import PostgresServer
 from pml_local.postgres_cluster import LOGINS, Logins
@@ -72,6 +73,14 @@ async def test_no_user_of_a_stack_has_rights_that_it_does_not_need() -> None:
             owner = await asyncpg.connect(server.dsn())
             assert await owner.fetchval("SELECT count(*) FROM learner.schema_migration") > 0
             await owner.close()
+
+
+async def test_a_server_that_ends_before_it_is_migrated_has_failed() -> None:
+    with reachable_folder() as folder:
+        async with _running(folder) as server:
+            pass
+        with pytest.raises(PartFailedError, match="cannot migrate the schema learner"):
+            await server.settle()
 
 
 def _of_the_first_release(logins: Logins) -> list[tuple[str, str]]:

@@ -85,6 +85,11 @@ def test_operator_gives_each_owner_and_each_login_a_password() -> None:
         [cluster] = [one for one in manifests(overlay) if one["kind"] == "Cluster"]
         roles = cluster["spec"]["managed"]["roles"]
         assert {each["name"]: each["passwordSecret"]["name"] for each in roles} == secrets
+        for each in roles:
+            name = each["name"].partition("_")[0]
+            granted = roles_of(name, name).all if each["name"] == login_of(name) else ()
+            assert tuple(each.get("inRoles", ())) == granted
+            assert each.get("inherit", True) is not bool(granted)
 
 
 @pytest.mark.integration
@@ -116,9 +121,11 @@ _ROLES = [
 
 async def _check_role(dsn: str, name: str) -> None:
     migrations = read_migrations(f"pml_{name}")
+    serving = dsn.replace(f"role={name}", f"role={login_of(name)}")
+    every = [each.name for each in migrations]
+    assert await pending_migrations(serving, name, migrations) == every
     assert await migrate(dsn, name, migrations)
     assert await pending_migrations(dsn, name, migrations) == []
-    serving = dsn.replace(f"role={name}", f"role={login_of(name)}")
     assert await pending_migrations(serving, name, migrations) == []
     assert (await find_roles(serving, name)).batch == f"{name}_{name}_batch"
     other = "learner" if name == "gateway" else "gateway"

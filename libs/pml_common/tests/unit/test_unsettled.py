@@ -18,21 +18,22 @@ class Time:
 
 def test_failures_count_for_each_message_until_it_is_settled() -> None:
     unsettled = Unsettled(Time())
-    assert [unsettled.fail(DURABLE, SUBJECT) for _ in range(3)] == [1, 2, 3]
-    assert unsettled.fail(DURABLE, OTHER) == 1
-    unsettled.settle(DURABLE, SUBJECT)
-    unsettled.settle(DURABLE, SUBJECT)
-    assert unsettled.fail(DURABLE, SUBJECT) == 1
+    assert [unsettled.fail(DURABLE, "1", SUBJECT) for _ in range(3)] == [1, 2, 3]
+    assert unsettled.fail(DURABLE, "2", OTHER) == 1
+    assert unsettled.fail(DURABLE, "3", SUBJECT) == 1, "a second park of the same run"
+    unsettled.settle(DURABLE, "1", SUBJECT)
+    unsettled.settle(DURABLE, "1", SUBJECT)
+    assert unsettled.fail(DURABLE, "1", SUBJECT) == 1
 
 
 def test_the_message_that_fails_the_longest_is_named_while_it_fails() -> None:
     time = Time()
     unsettled = Unsettled(time)
-    unsettled.fail(DURABLE, SUBJECT)
+    unsettled.fail(DURABLE, "1", SUBJECT)
     assert unsettled.failing(DURABLE, 100.0) is None
     time.now = 150.0
-    unsettled.fail(DURABLE, SUBJECT)
-    unsettled.fail(DURABLE, OTHER)
+    unsettled.fail(DURABLE, "1", SUBJECT)
+    unsettled.fail(DURABLE, "2", OTHER)
     assert unsettled.failing(DURABLE, 100.0) == (SUBJECT, 150.0)
     assert unsettled.failing("other", 100.0) is None
     time.now = 451.0  # it has not come again: another replica has handled it
@@ -41,9 +42,9 @@ def test_the_message_that_fails_the_longest_is_named_while_it_fails() -> None:
 
 def test_of_too_many_failing_messages_the_longest_known_is_forgotten() -> None:
     unsettled = Unsettled(Time(), most=1)
-    unsettled.fail(DURABLE, SUBJECT)
-    unsettled.fail(DURABLE, OTHER)
-    assert unsettled.fail(DURABLE, SUBJECT) == 1
+    unsettled.fail(DURABLE, "1", SUBJECT)
+    unsettled.fail(DURABLE, "2", OTHER)
+    assert unsettled.fail(DURABLE, "1", SUBJECT) == 1
 
 
 def test_a_scope_that_is_left_to_others_is_known() -> None:

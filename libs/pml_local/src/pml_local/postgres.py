@@ -17,7 +17,7 @@ from types import MappingProxyType
 import asyncpg
 
 from pml_common.storage.errors import MigrationChanged, RolesMissing
-from pml_common.storage.migrations import migrate, read_migrations
+from pml_common.storage.migrations import migrate, pending_migrations, read_migrations
 from pml_local.account import Account, own_folder
 from pml_local.errors import PartFailedError
 from pml_local.ports import LOOPBACK, free_port
@@ -83,7 +83,8 @@ class PostgresServer:
         self._log = log
         self._logins = logins
         self._account = account
-        self._schemas = schemas
+        # Read once: an update of the packages must not reach a stack that runs.
+        self._migrations = {name: read_migrations(package) for name, package in schemas.items()}
         self._settings = settings
         self.port = port if port is not None else free_port()
         self._named = port is not None
@@ -138,9 +139,10 @@ class PostgresServer:
 
     async def settle(self) -> None:
         """Apply migrations, as the owner: services apply none. Raises PartFailedError."""
-        for schema, package in self._schemas.items():
+        for schema, migrations in self._migrations.items():
             try:
-                await migrate(self.dsn(), schema, read_migrations(package))
+                if await pending_migrations(self.dsn_of(schema), schema, migrations):
+                    await migrate(self.dsn(), schema, migrations)
             except (MigrationChanged, RolesMissing, *_UNANSWERED) as error:
                 reason = f"cannot migrate the schema {schema}: {error}"
                 raise PartFailedError(self.name, reason, self._log) from error

@@ -67,8 +67,10 @@ async def update_cluster(data: Path, programs: Path, logins: Logins, template: C
 
 
 async def _alone(data: Path, programs: Path, database: str, sql: str, template: Command) -> None:
-    """Run statements by the single-user server, which takes one on each line."""
-    single = [str(programs / "postgres"), "--single", "-D", str(data), database]
+    """Run statements by the single-user server, which takes one on each line; it ends at the first
+    that fails, and logs none: they contain passwords."""
+    options = ("-c", "exit_on_error=on", "-c", "log_min_error_statement=panic")
+    single = [str(programs / "postgres"), "--single", "-D", str(data), *options, database]
     await run_to_end(replace(template, argv=single), sql, within=SETUP_SECONDS)
 
 
@@ -103,9 +105,9 @@ def _users(logins: Logins) -> str:
 
 
 def _role(name: str, rights: str, password: str | None = None) -> str:
-    create = f"BEGIN CREATE ROLE {name}; EXCEPTION WHEN duplicate_object THEN NULL; END"
+    missing = f"NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{name}')"
     alter = f"ALTER ROLE {name} {rights}" + (f" PASSWORD '{password}'" if password else "")
-    return f"DO $$ BEGIN {create}; {alter}; END $$;\n"
+    return f"DO $$ BEGIN IF {missing} THEN CREATE ROLE {name}; END IF; {alter}; END $$;\n"
 
 
 def clear_leftover(data: Path) -> None:

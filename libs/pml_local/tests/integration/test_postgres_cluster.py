@@ -10,7 +10,7 @@ import pytest
 from libs.pml_local.tests.support.harness import reachable_folder, running_postgres
 from pml_local import postgres_cluster
 from pml_local.account import database_account
-from pml_local.errors import PartFailedError
+from pml_local.errors import PartFailedError, StackError
 from pml_local.parts import start_on_free_port
 from pml_local.postgres import PostgresServer
 from pml_local.postgres_cluster import LOGINS, Logins
@@ -73,6 +73,20 @@ async def test_no_user_of_a_stack_has_rights_that_it_does_not_need() -> None:
             owner = await asyncpg.connect(server.dsn())
             assert await owner.fetchval("SELECT count(*) FROM learner.schema_migration") > 0
             await owner.close()
+
+
+async def test_a_set_up_that_fails_is_no_cluster_and_logs_no_password() -> None:
+    with reachable_folder() as folder:
+        logins = Logins("of-the-owner", _WORDS.services, "ALTER ROLE nobody PASSWORD 'secret';\n")
+        server = PostgresServer(
+            folder / "postgres", folder / "postgres.log", logins, account=database_account()
+        )
+        with pytest.raises(StackError):
+            await server.prepare()
+        assert not server.data.exists()
+        said = (folder / "postgres.log").read_text()
+        assert 'role "nobody" does not exist' in said
+        assert "secret" not in said
 
 
 async def test_a_server_that_ends_before_it_is_migrated_has_failed() -> None:

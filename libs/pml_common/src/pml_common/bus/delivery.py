@@ -113,7 +113,7 @@ class Receiver:
         began = monotonic()
         outcome = await self._handle(consumer, handler, envelope, deliveries)
         if consumer.in_scope and not isinstance(outcome, Retry):
-            self.unsettled.settle(consumer.durable, envelope.subject)
+            self.unsettled.settle(consumer.durable, *_known_by(envelope))
         measures.count_message(consumer.durable, outcome, deliveries, began)
         return outcome
 
@@ -150,7 +150,7 @@ class Receiver:
         if isinstance(error, ServedElsewhere):
             self.unsettled.leave(consumer.durable, envelope.subject)
             return deliveries
-        return self.unsettled.fail(consumer.durable, envelope.subject)
+        return self.unsettled.fail(consumer.durable, *_known_by(envelope))
 
     async def handle_broadcast(
         self,
@@ -224,3 +224,8 @@ class Receiver:
         """Return the decoded contract, its body fetched from the store if needed. Raises
         Rejected."""
         return await codec.opened(model, envelope, self.payloads)
+
+
+def _known_by(envelope: Envelope) -> tuple[str, str]:
+    """Return the id of a message, by which its failures are counted, and its subject."""
+    return envelope.headers.get(codec.MSG_ID, ""), envelope.subject

@@ -17,13 +17,14 @@ _FORGOTTEN_S = 300.0
 
 @dataclass
 class _Failing:
+    subject: str
     times: int
     since: float
     last: float
 
 
 class Unsettled:
-    """Failures of this replica by consumer and subject, and the scopes that it leaves to others."""
+    """Failures of this replica by consumer and message, and the scopes that it leaves to others."""
 
     def __init__(self, now: Callable[[], float] = monotonic, most: int = _REMEMBERED) -> None:
         """`now` is in seconds; of more than `most` failing messages the longest known is
@@ -33,18 +34,18 @@ class Unsettled:
         self._failing: dict[tuple[str, str], _Failing] = {}
         self._left: set[tuple[str, Scope]] = set()
 
-    def fail(self, durable: str, subject: str) -> int:
+    def fail(self, durable: str, message_id: str, subject: str) -> int:
         """Return how often the message has failed here, this time included."""
-        now = self._now()
-        found = self._failing.setdefault((durable, subject), _Failing(0, now, now))
+        now, key = self._now(), (durable, message_id or subject)
+        found = self._failing.setdefault(key, _Failing(subject, 0, now, now))
         found.times, found.last = found.times + 1, now
         if len(self._failing) > self._most:
             del self._failing[next(iter(self._failing))]
         return found.times
 
-    def settle(self, durable: str, subject: str) -> None:
+    def settle(self, durable: str, message_id: str, subject: str) -> None:
         """Forget a message that was handled or dead-lettered."""
-        self._failing.pop((durable, subject), None)
+        self._failing.pop((durable, message_id or subject), None)
 
     def leave(self, durable: str, subject: str) -> None:
         """Remember that a message's scope is served elsewhere."""
@@ -65,8 +66,8 @@ class Unsettled:
         for key in [key for key, each in self._failing.items() if now - each.last > _FORGOTTEN_S]:
             del self._failing[key]
         found = (
-            (subject, now - each.since)
-            for (consumer, subject), each in self._failing.items()
+            (each.subject, now - each.since)
+            for (consumer, _), each in self._failing.items()
             if consumer == durable and now - each.since >= for_s
         )
         return next(found, None)

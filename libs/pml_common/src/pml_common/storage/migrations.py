@@ -96,11 +96,10 @@ async def pending_migrations(
     session = await asyncpg.connect(dsn, timeout=10.0)
     applied: dict[str, str] = {}
     try:
-        table = f'"{schema}".schema_migration'
-        if await may_read_migrations(session, schema) and await session.fetchval(
-            "SELECT to_regclass($1)", table
-        ):
-            rows = await session.fetch(f"SELECT name, sha256 FROM {table}")  # noqa: S608 - our name
+        if await may_read_migrations(session, schema, "schema_migration"):
+            rows = await session.fetch(
+                f'SELECT name, sha256 FROM "{schema}".schema_migration'  # noqa: S608 - our name
+            )
             applied = {row["name"]: row["sha256"] for row in rows}
     finally:
         await session.close()

@@ -29,7 +29,12 @@ SELECT nullif(
         CASE WHEN rolbypassrls THEN 'bypasses row-level security' END,
         CASE WHEN rolcreaterole THEN 'may create roles' END,
         CASE WHEN rolcreatedb THEN 'may create databases' END,
-        CASE WHEN pg_has_role(oid, $1, 'MEMBER') THEN 'has the rights of the owner, ' || $1 END,
+        'is a member of ' || (
+            SELECT string_agg(rolname, ', ' ORDER BY rolname)
+            FROM pg_roles AS other
+            WHERE pg_has_role(pg_roles.oid, other.oid, 'MEMBER')
+                AND other.oid <> pg_roles.oid AND other.rolname <> ALL ($1)
+        ),
         CASE WHEN EXISTS (
             SELECT FROM pg_shdepend
             WHERE refclassid = 'pg_authid'::regclass AND refobjid = pg_roles.oid AND deptype = 'o'
@@ -41,6 +46,12 @@ FROM pg_roles
 WHERE rolname = current_user
 """
 _OWNER = "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = $1"
+_READABLE = """
+SELECT
+    has_schema_privilege($1, relnamespace, 'USAGE') AND has_table_privilege($1, oid, 'SELECT')
+FROM pg_class
+WHERE relname = $3 AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $2)
+"""
 _UNGRANTED = """
 SELECT role.rolname
 FROM pg_roles AS role, pg_roles AS login
@@ -114,7 +125,7 @@ async def find_roles(dsn: str, schema: str) -> Roles:
         owner = await session.fetchval(_OWNER, schema)
         roles = roles_of(owner, schema)
         user = await session.fetchval("SELECT current_user")
-        excess = await session.fetchval(_EXCESS, owner)
+        excess = await session.fetchval(_EXCESS, list(roles.all))
         if excess is not None:
             raise RolesMissing(
                 f"the Postgres user {user} {excess}, but a service serves as one that owns nothing "
@@ -132,17 +143,18 @@ async def find_roles(dsn: str, schema: str) -> Roles:
     return roles
 
 
-async def may_read_migrations(session: asyncpg.Connection, schema: str) -> bool:
-    """Take on the role of a schema in which its migrations may be read, unless the session is its
-    owner's. Returns whether that worked: schema and roles are there."""
+async def may_read_migrations(session: asyncpg.Connection, schema: str, table: str) -> bool:
+    """Take on the role of a schema in which the table of its migrations may be read, unless the
+    session is its owner's. Returns whether that worked: schema, roles and table are there."""
     owner = await session.fetchval(_OWNER, schema)
     if owner is None:
         return False
-    if owner == await session.fetchval("SELECT current_user"):
-        return True
-    role = roles_of(owner, schema).application
+    user = await session.fetchval("SELECT current_user")
+    role = owner if owner == user else roles_of(owner, schema).application
     found = await session.fetchrow(_ROLE, role)
     if found is None or not found["may_be_set"]:
+        return False
+    if not await session.fetchval(_READABLE, role, schema, table):
         return False
     await session.execute(f"SET ROLE {quoted(role)}")
     return True

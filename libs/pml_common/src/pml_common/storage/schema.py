@@ -162,7 +162,10 @@ async def await_migrations(
         missing = await pending_migrations(dsn, schema, migrations)
         if not missing:
             return None
-        return f"the schema {schema} lacks {', '.join(missing)}: run python -m {package} migrate"
+        return (
+            f"the schema {schema} lacks {', '.join(missing)}, or the login may not take on its "
+            f"roles (deploy/README.md): run python -m {package} migrate"
+        )
 
     await _patiently(step, patience_s)
 

@@ -24,12 +24,14 @@ def reindex(client: Client, out: Output, wait_s: float, approver: Mapping[str, s
     deadline = time.monotonic() + wait_s
     state = client.post("/api/index/reindex", {}, approver)
     said = ""
-    while _is_running(state) and time.monotonic() < deadline:
+    while wait_s and _is_running(state):
         progress = _progress(state)
         if progress != said and not out.as_json:
             out.note(said := progress)
         time.sleep(POLL_S)
         state = client.get("/api/index")
+        if time.monotonic() >= deadline:
+            break
     out.show(state, *_lines(state))
     return FAILED if wait_s and _is_running(state) else 0
 

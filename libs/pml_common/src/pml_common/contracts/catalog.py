@@ -702,7 +702,7 @@ GATEWAY_ON_WORKFLOW_ACCEPTED = Consumer(
     WORKFLOW_ACCEPTED,
     "Stores the workflow.",
     Batch(),
-    # Whatever fails: nothing else has the workflow.
+    # The only copy of a workflow until it is stored: retried for as long as its stream keeps it.
     max_deliver=WHILE_STORED,
     max_failures=WHILE_STORED,
 )

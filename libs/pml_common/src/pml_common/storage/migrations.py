@@ -93,13 +93,11 @@ async def pending_migrations(
     dsn: str, schema: str, migrations: Sequence[Migration]
 ) -> Sequence[str]:
     """Return the names of those that `schema` lacks; changes nothing. Raises MigrationChanged."""
-    session = await asyncpg.connect(dsn, timeout=10.0)
+    session = await asyncpg.connect(dsn, timeout=10.0, server_settings={"search_path": schema})
     applied: dict[str, str] = {}
     try:
         if await may_read_migrations(session, schema, "schema_migration"):
-            rows = await session.fetch(
-                f'SELECT name, sha256 FROM "{schema}".schema_migration'  # noqa: S608 - our name
-            )
+            rows = await session.fetch("SELECT name, sha256 FROM schema_migration")
             applied = {row["name"]: row["sha256"] for row in rows}
     finally:
         await session.close()

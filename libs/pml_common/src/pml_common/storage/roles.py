@@ -110,7 +110,12 @@ async def _ensure(session: asyncpg.Connection, role: str) -> None:
     found = await session.fetchrow(_ROLE, role)
     if found is None:
         await session.execute(f"CREATE ROLE {quoted(role)} NOLOGIN")
-    elif found["is_unbound"]:
+    else:
+        _require_bound(found, role)
+
+
+def _require_bound(found: asyncpg.Record, role: str) -> None:
+    if found["is_unbound"]:
         raise RolesMissing(
             f"row-level security does not hold for the role {role}: run as an administrator "
             f"ALTER ROLE {quoted(role)} NOSUPERUSER NOBYPASSRLS, then start again"
@@ -138,6 +143,7 @@ async def find_roles(dsn: str, schema: str) -> Roles:
                     f"the Postgres user {user} may not take on the role {role}: "
                     + advice(roles, user)
                 )
+            _require_bound(found, role)
     finally:
         await session.close()
     return roles

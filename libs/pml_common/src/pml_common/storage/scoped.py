@@ -120,7 +120,7 @@ def bound_at_once(query: str, parameters: int) -> str:
     where it does not say `bound()`.
 
     The condition has no column, so that Postgres looks at it once, before the rows below it. Were
-    it ever to look later, the statement would find and store no row: nothing is bound then.
+    it ever to look later, nothing would be bound then: no row is found, and storing one is refused.
     """
     if query.count(_AT_ONCE) != 1:
         raise ValueError(f"the statement does not say {_AT_ONCE} once: {query}")

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from operator import itemgetter
 from uuid import UUID
 
+import asyncpg
 from typing_extensions import override
 
 from pml_common.contracts import catalog, ids
@@ -68,10 +69,12 @@ class PostgresWorkflowStore(WorkflowStore):
         return await with_deadline(accepting, self._patience_s)
 
     async def _accept(self, workflow: Workflow, effects: Sequence[Message]) -> Workflow | None:
-        columns = self._accepting(workflow, effects)
-        stored = await self._pools.change_at_once(workflow.scope, _SQL["accept-workflow"], *columns)
-        known = None if stored else await self._get(workflow.scope, workflow.workflow_id)
-        return self._accepted(workflow, known, is_new=stored is not None)
+        scope, values = workflow.scope, self._accepting(workflow, effects)
+        if await self._pools.change_at_once(scope, _SQL["accept-workflow"], *values) is None:
+            key = *scope_columns(scope), workflow.workflow_id
+            return _known(workflow, await self._pools.fetchrow(scope, _SQL["get-workflow"], *key))
+        self._cache.put(workflow, 0)
+        return None
 
     async def _join_or_accept(
         self, workflow: Workflow, effects: Sequence[Message], call_digest: str, at: datetime
@@ -84,23 +87,13 @@ class PostgresWorkflowStore(WorkflowStore):
             earlier = None if row is None else workflow_now(row)
             if earlier is not None and is_joinable(earlier, at):
                 return earlier
-            columns = self._accepting(workflow, effects)
-            accept = at_once(workflow.scope, _SQL["accept-workflow"], *columns)
-            stored = await conn.fetchval(*accept)
-            known = None
-            if stored is None:
+            values = self._accepting(workflow, effects)
+            accept = at_once(workflow.scope, _SQL["accept-workflow"], *values)
+            if await conn.fetchval(*accept) is None:
                 row = await conn.fetchrow(_SQL["get-workflow"], *key, workflow.workflow_id)
-                known = None if row is None else workflow_now(row)
-        return self._accepted(workflow, known, is_new=stored is not None)
-
-    def _accepted(
-        self, workflow: Workflow, known: Workflow | None, *, is_new: bool
-    ) -> Workflow | None:
-        if is_new:
-            self._cache.put(workflow, 0)
-        elif known is None:
-            raise LookupError(f"workflow {workflow.workflow_id} is neither new nor known")
-        return known
+                return _known(workflow, row)
+        self._cache.put(workflow, 0)
+        return None
 
     def _accepting(self, workflow: Workflow, effects: Sequence[Message]) -> tuple[object, ...]:
         """Return the values of `accept-workflow`."""
@@ -301,6 +294,13 @@ class PostgresWorkflowStore(WorkflowStore):
         columns = (*scope_columns(scope), now, limit)
         rows = await self._pools.fetch(scope, _SQL["list-due"], *columns)
         return [row["workflow_id"] for row in rows]
+
+
+def _known(workflow: Workflow, row: asyncpg.Record | None) -> Workflow:
+    """Return the stored workflow of a key that is taken. Raises LookupError."""
+    if row is None:
+        raise LookupError(f"workflow {workflow.workflow_id} is neither new nor known")
+    return workflow_now(row)
 
 
 def _place(after: After | None) -> tuple[datetime | None, UUID | None]:

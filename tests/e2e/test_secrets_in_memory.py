@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from pml_common.contracts.catalog import SERVICES
-from pml_local.services import STORES
+from pml_local.postgres_cluster import ROLES
 from tests.e2e.harness import INPUT, StackHarness
 
 pytestmark = pytest.mark.e2e
@@ -17,16 +17,16 @@ UNREADABLE = ("[vvar", "[vsyscall]")
 
 
 def secrets_of(harness: StackHarness) -> Mapping[str, Mapping[str, str]]:
-    """By service: its password for NATS, its private key, the database's password, and what only
-    the `mcpServers` file refers to."""
+    """By service: its passwords for NATS and for Postgres, its private key, and what only the
+    `mcpServers` file refers to; and by `stack`, the passwords that no service has."""
     home = harness.stack.home
-    database = (home / "secrets" / "postgres").read_text()
-    found: dict[str, dict[str, str]] = {}
+    owners = {name: (home / "secrets" / name).read_text() for name in ("nats", "postgres")}
+    found: dict[str, dict[str, str]] = {"stack": owners}
     for service in SERVICES:
         key = (home / "keys" / f"{service}.pem").read_text().splitlines()[1]
         found[service] = {"nats": (home / "secrets" / f"nats-{service}").read_text(), "key": key}
-        if service == "gateway" or STORES.get(service):
-            found[service]["database"] = database
+        if service in ROLES:
+            found[service]["postgres"] = (home / "secrets" / f"postgres-{service}").read_text()
     found["gateway"]["input"] = INPUT
     return found
 
@@ -55,7 +55,7 @@ def found_in(pid: int, wanted: Mapping[str, str]) -> set[str]:
 
 def test_no_service_and_no_parent_has_anothers_secrets(harness: StackHarness) -> None:
     every = secrets_of(harness)
-    pids = {service: harness.stack.pid_of(service) for service in (*STORES, "gateway")}
+    pids = {service: harness.stack.pid_of(service) for service in SERVICES}
     for service, pid in pids.items():
         own = set(every[service].values())
         others = {
@@ -65,7 +65,8 @@ def test_no_service_and_no_parent_has_anothers_secrets(harness: StackHarness) ->
             if text not in own
         }
         assert found_in(pid, others) == set(), service
-        assert found_in(pid, every[service]) >= {"nats"}, service  # else nothing would be found
+        shown = {"nats", "postgres"} if service in ROLES else {"nats"}
+        assert found_in(pid, every[service]) >= shown, service  # else nothing would be found
         assert psutil.Process(pid).environ() == {}
     (parent,) = {psutil.Process(pid).ppid() for pid in pids.values()}
     everything = {

@@ -17,9 +17,9 @@ import pytest
 
 from libs.pml_local.tests.support.harness import eventually
 from libs.pml_local.tests.support.patience import PATIENCE_S
+from pml_common.contracts.catalog import SERVICES
 from pml_local.composition import StackOptions
 from pml_local.ports import free_port
-from pml_local.services import STORES
 from pml_local.stack import Stack, embedded_stack
 from tests.faults.callers import Callers, Json
 
@@ -52,7 +52,7 @@ async def test_a_rolling_restart_under_load_refuses_no_caller(stack: Stack) -> N
     async with asyncio.timeout(4 * PATIENCE_S), asyncio.TaskGroup() as tasks:
         for one in (callers.short, callers.short, callers.short_anew, callers.discover):
             tasks.create_task(callers.keep(one, over))
-        for name in (*STORES, "gateway"):
+        for name in SERVICES:
             callers.restarted = name
             await stack.restart(name)
             await eventually(partial(_more, callers, callers.answered.copy()), PATIENCE_S)

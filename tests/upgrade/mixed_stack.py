@@ -23,7 +23,8 @@ from pml_local.composition import StackOptions
 from pml_local.folder import DataFolder
 from pml_local.parts import start_on_free_port
 from pml_local.ports import LOOPBACK, free_port
-from pml_local.services import GATEWAY, STORES, Service, pml_services
+from pml_local.postgres_cluster import ROLES
+from pml_local.services import GATEWAY, Service, pml_services
 from pml_local.stack import Stack, embedded_stack
 
 Side = Literal["old", "new"]
@@ -31,7 +32,7 @@ HERE = Path(__file__).parent
 TOOL_SERVER = HERE.parent / "crashes" / "tool_server.py"
 LAUNCH = (sys.executable, str(HERE / "launch.py"))
 MIGRATE_WITHIN_S = PATIENCE_S
-STORED = (GATEWAY, *(name for name, stores in STORES.items() if stores))
+STORED = tuple(ROLES)
 """Services with a schema."""
 
 

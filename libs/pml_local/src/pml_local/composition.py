@@ -24,7 +24,7 @@ from pml_local.keys import SIGNED_MARK, key_variables, make_keys
 from pml_local.nats import SYNC_VARIABLE, NatsServer
 from pml_local.ports import LOOPBACK, free_port, port_or_free, require_port
 from pml_local.postgres import PostgresServer
-from pml_local.postgres_cluster import LOGINS, Logins
+from pml_local.postgres_cluster import ROLES, Passwords
 from pml_local.services import GATEWAY, GATEWAY_PORT, Service, ServiceSpec, pml_services
 from pml_local.storage_watchdog import STORAGE_PROBE_INTERVAL
 
@@ -102,7 +102,7 @@ class Composition:
             "PML_NATS_URL": self.nats.url_of(service),
             **key_variables(self.keys, service),
             **({SOCKETS_VARIABLE: self.sockets} if service in _ON_SOCKETS and self.sockets else {}),
-            **({"PML_POSTGRES_DSN": self.postgres.dsn_of(service)} if service in LOGINS else {}),
+            **({"PML_POSTGRES_DSN": self.postgres.dsn_of(service)} if service in ROLES else {}),
         }
 
 
@@ -124,7 +124,7 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
     postgres = PostgresServer(
         folder.postgres(account),
         folder.log("postgres"),
-        postgres_logins(folder),
+        postgres_passwords(folder),
         account=account,
         schemas={spec.name: f"pml_{spec.name}" for spec in options.services if spec.has_schema},
     )
@@ -157,10 +157,10 @@ def compose(options: StackOptions, folder: DataFolder) -> Composition:
     return made
 
 
-def postgres_logins(folder: DataFolder) -> Logins:
+def postgres_passwords(folder: DataFolder) -> Passwords:
     """Return the passwords of Postgres, generated at first use."""
-    services = {schema: folder.secret(f"postgres-{schema}") for schema in LOGINS}
-    return Logins(folder.secret("postgres"), services)
+    services = {schema: folder.secret(f"postgres-{schema}") for schema in ROLES}
+    return Passwords(folder.secret("postgres"), services)
 
 
 def _storage(users: Mapping[str, str]) -> Storage:

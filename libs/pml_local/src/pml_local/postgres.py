@@ -22,9 +22,9 @@ from pml_local.account import Account, own_folder
 from pml_local.errors import PartFailedError
 from pml_local.ports import LOOPBACK, free_port
 from pml_local.postgres_cluster import (
-    LOGINS,
     OWNER,
-    Logins,
+    ROLES,
+    Passwords,
     clear_leftover,
     create_cluster,
     update_cluster,
@@ -72,7 +72,7 @@ class PostgresServer:
         self,
         folder: Path,
         log: Path,
-        logins: Logins,
+        passwords: Passwords,
         *,
         port: int | None = None,
         account: Account | None = None,
@@ -81,7 +81,7 @@ class PostgresServer:
     ) -> None:
         self._folder = folder
         self._log = log
-        self._logins = logins
+        self._passwords = passwords
         self._account = account
         # Read once: an update of the packages must not reach a stack that runs.
         self._migrations = {name: read_migrations(package) for name, package in schemas.items()}
@@ -96,11 +96,11 @@ class PostgresServer:
 
     def dsn(self, database: str = OWNER) -> str:
         """URL for the owner, password included."""
-        return f"postgresql://{OWNER}:{self._logins.owner}@{LOOPBACK}:{self.port}/{database}"
+        return f"postgresql://{OWNER}:{self._passwords.owner}@{LOOPBACK}:{self.port}/{database}"
 
     def dsn_of(self, schema: str, database: str = OWNER) -> str:
         """URL for the service of a schema, password included. Raises KeyError."""
-        user, password = LOGINS[schema].login, self._logins.services[schema]
+        user, password = ROLES[schema].login, self._passwords.services[schema]
         return f"postgresql://{user}:{password}@{LOOPBACK}:{self.port}/{database}"
 
     def move(self) -> bool:
@@ -116,9 +116,9 @@ class PostgresServer:
         like = self._command(())
         if self.data.exists():
             await asyncio.to_thread(clear_leftover, self.data)
-            await update_cluster(self.data, programs, self._logins, like)
+            await update_cluster(self.data, programs, self._passwords, like)
         else:
-            await create_cluster(self.data, programs, self._logins, like, sync=self._durable)
+            await create_cluster(self.data, programs, self._passwords, like, sync=self._durable)
         fixed = {
             "listen_addresses": LOOPBACK,
             "port": str(self.port),

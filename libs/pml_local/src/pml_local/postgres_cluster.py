@@ -15,8 +15,8 @@ from pml_local.process import Command, run_to_end, terminate_all
 
 OWNER = "pml"
 """The owner of the database and of every schema in it; also the database's name."""
-LOGINS = {schema: roles_of(OWNER, schema) for schema in ("gateway", "learner", "registry")}
-"""The roles of each schema, with the login of its service, which owns nothing."""
+ROLES = {schema: roles_of(OWNER, schema) for schema in ("gateway", "learner", "registry")}
+"""The roles of each schema, with the user of its service, which owns nothing."""
 SETUP = 3
 """Number of the set-up below; a cluster with an older one is brought up to date at its start."""
 SETUP_SECONDS = 60.0
@@ -24,8 +24,8 @@ LEFTOVER_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Logins:
-    """Passwords of the users that may log in: of the owner, and of each service's login by schema.
+class Passwords:
+    """Passwords of the users that may log in: of the owner, and of each service's user by schema.
     `further`: SQL that the superuser runs besides, a statement a line, for a test's server."""
 
     owner: str
@@ -34,7 +34,7 @@ class Logins:
 
 
 async def create_cluster(
-    data: Path, programs: Path, logins: Logins, template: Command, *, sync: bool
+    data: Path, programs: Path, passwords: Passwords, template: Command, *, sync: bool
 ) -> None:
     """Create it under a temporary name and rename it when complete: a partial one is never used.
 
@@ -48,20 +48,22 @@ async def create_cluster(
         *(() if sync else ("--no-sync",)),
     ]
     await run_to_end(replace(template, argv=initdb), within=SETUP_SECONDS)
-    for database, sql in _created(logins):
+    for database, sql in _created(passwords):
         await _alone(aside, programs, database, sql, template)
     _admit(aside)
     aside.rename(data)
     _setup_file(data).write_text(f"{SETUP}\n")
 
 
-async def update_cluster(data: Path, programs: Path, logins: Logins, template: Command) -> None:
+async def update_cluster(
+    data: Path, programs: Path, passwords: Passwords, template: Command
+) -> None:
     """Bring a stopped cluster of an earlier release up to date; parameters as for
     `create_cluster`."""
     done = _setup_file(data)
     if done.exists() and done.read_text().strip() == str(SETUP):
         return
-    await _alone(data, programs, "postgres", _users(logins), template)
+    await _alone(data, programs, "postgres", _users(passwords), template)
     _admit(data)
     done.write_text(f"{SETUP}\n")
 
@@ -80,28 +82,28 @@ def _setup_file(data: Path) -> Path:
 
 
 def _admit(data: Path) -> None:
-    """Let the owner and the services' logins in, from this machine, by password."""
-    names = ",".join((OWNER, *(roles.login for roles in LOGINS.values())))
+    """Let the owner and the services' users in, from this machine, by password."""
+    names = ",".join((OWNER, *(roles.login for roles in ROLES.values())))
     access = f"host all {names} {LOOPBACK}/32 scram-sha-256\n"
     (data / "pg_hba.conf").write_text(access)
 
 
-def _created(logins: Logins) -> list[tuple[str, str]]:
+def _created(passwords: Passwords) -> list[tuple[str, str]]:
     """SQL per database of a new cluster."""
     database = f"CREATE DATABASE {OWNER} OWNER {OWNER};\n"
-    return [("template1", "CREATE EXTENSION vector;\n"), ("postgres", _users(logins) + database)]
+    return [("template1", "CREATE EXTENSION vector;\n"), ("postgres", _users(passwords) + database)]
 
 
-def _users(logins: Logins) -> str:
+def _users(passwords: Passwords) -> str:
     """SQL that makes the users and roles, or sets them right. The owner may take on the roles of
     queries, too, as services of earlier releases do, which log in as the owner."""
-    lines = [_role(OWNER, "LOGIN NOCREATEDB NOCREATEROLE", logins.owner)]
-    for schema, roles in LOGINS.items():
+    lines = [_role(OWNER, "LOGIN NOCREATEDB NOCREATEROLE", passwords.owner)]
+    for schema, roles in ROLES.items():
         lines.extend(_role(role, "NOLOGIN") for role in roles.all)
-        lines.append(_role(roles.login, "LOGIN", logins.services[schema]))
+        lines.append(_role(roles.login, "LOGIN", passwords.services[schema]))
         granted = f"GRANT {', '.join(roles.all)} TO {roles.login}, {OWNER}"
         lines.append(f"{granted} WITH INHERIT FALSE, SET TRUE;\n")
-    return "".join((*lines, logins.further))
+    return "".join((*lines, passwords.further))
 
 
 def _role(name: str, rights: str, password: str | None = None) -> str:

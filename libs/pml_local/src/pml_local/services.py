@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
+from pml_common.contracts.catalog import SERVICES
 from pml_local.environment import FOR_MCP_SERVERS
 from pml_local.errors import PortTakenError, ProgramMissingError
 from pml_local.folder import DataFolder
 from pml_local.fork_server import SHARED
 from pml_local.ports import LOOPBACK, free_port, is_free, listening
+from pml_local.postgres_cluster import ROLES
 from pml_local.process import Command, Launcher
 
 PROBE_SECONDS = 3.0
@@ -20,8 +22,6 @@ _MOST_MOVES = 4
 GATEWAY = "gateway"
 GATEWAY_PORT = 8080
 _HEALTH_PORT = "PML_HEALTH_PORT"
-STORES = {"registry": True, "analyzer": False, "learner": True, "executor": False}
-"""The services besides the gateway, and whether they use Postgres."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ServiceSpec:
     """One service: its program, its environment, and the variable that sets its port.
 
     Of the user's variables it gets the common ones (environment.py), its own settings and those
-    named in `variables`; with `stores` it gets the Postgres DSN of its login.
+    named in `variables`, and its credentials (composition.py).
 
     When ready it must answer `GET /healthz` on 127.0.0.1 with 200 and a JSON object with its `pid`,
     on the port named by `port_variable`.
@@ -41,7 +41,6 @@ class ServiceSpec:
     port_variable: str = _HEALTH_PORT
     start_within: float = 60.0
     stop_within: float = 15.0
-    stores: bool = False
     variables: Sequence[str] = ()
     preloads: Sequence[str] = ()
     """Modules that the fork server imports before it runs a service of this Python."""
@@ -58,19 +57,20 @@ class ServiceSpec:
     @property
     def has_schema(self) -> bool:
         """Whether the stack applies the migrations of a schema of its name."""
-        return self.stores and self.is_module
+        return self.name in ROLES and self.is_module
 
 
 def pml_services() -> tuple[ServiceSpec, ...]:
     """The five services of PML. Raises ProgramMissingError: they are an extra of the command."""
-    for name in (*STORES, GATEWAY):
+    for name in SERVICES:
         if find_spec(f"pml_{name}") is None:
             raise ProgramMissingError(f"the service pml_{name}", "pml-stack[local]")
     gateway_env = {"PML_GATEWAY_HOST": LOOPBACK}
     return (
         *(
-            ServiceSpec(name, (sys.executable, "-m", f"pml_{name}"), stores=stores, preloads=SHARED)
-            for name, stores in STORES.items()
+            ServiceSpec(name, (sys.executable, "-m", f"pml_{name}"), preloads=SHARED)
+            for name in SERVICES
+            if name != GATEWAY
         ),
         ServiceSpec(
             GATEWAY,
@@ -78,7 +78,6 @@ def pml_services() -> tuple[ServiceSpec, ...]:
             gateway_env,
             "PML_GATEWAY_PORT",
             stop_within=25.0,
-            stores=True,
             variables=FOR_MCP_SERVERS,
             preloads=SHARED,
             socket_variable="PML_GATEWAY_LISTEN_FD",

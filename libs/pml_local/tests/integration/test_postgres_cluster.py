@@ -13,11 +13,11 @@ from pml_local.account import database_account
 from pml_local.errors import PartFailedError, StackError
 from pml_local.parts import start_on_free_port
 from pml_local.postgres import PostgresServer
-from pml_local.postgres_cluster import LOGINS, Logins
+from pml_local.postgres_cluster import ROLES, Passwords
 
 pytestmark = pytest.mark.integration
 
-_WORDS = Logins("of-the-owner", {schema: f"of-{schema}" for schema in LOGINS})
+_WORDS = Passwords("of-the-owner", {schema: f"of-{schema}" for schema in ROLES})
 _FOR_ADMINISTRATORS = ("CREATE ROLE other", "CREATE DATABASE other", "ALTER ROLE pml CREATEROLE")
 _FOR_OWNERS = (
     "CREATE SCHEMA mine",
@@ -68,7 +68,7 @@ async def test_no_user_of_a_stack_has_rights_that_it_does_not_need() -> None:
         async with _running(folder) as server:
             assert await _refused(server.dsn(), _FOR_ADMINISTRATORS) == [*_FOR_ADMINISTRATORS]
             every = (*_FOR_ADMINISTRATORS, *_FOR_OWNERS)
-            for schema in LOGINS:
+            for schema in ROLES:
                 assert await _refused(server.dsn_of(schema), every) == [*every], schema
             owner = await asyncpg.connect(server.dsn())
             assert await owner.fetchval("SELECT count(*) FROM learner.schema_migration") > 0
@@ -77,9 +77,11 @@ async def test_no_user_of_a_stack_has_rights_that_it_does_not_need() -> None:
 
 async def test_a_set_up_that_fails_is_no_cluster_and_logs_no_password() -> None:
     with reachable_folder() as folder:
-        logins = Logins("of-the-owner", _WORDS.services, "ALTER ROLE nobody PASSWORD 'secret';\n")
+        passwords = Passwords(
+            "of-the-owner", _WORDS.services, "ALTER ROLE nobody PASSWORD 'secret';\n"
+        )
         server = PostgresServer(
-            folder / "postgres", folder / "postgres.log", logins, account=database_account()
+            folder / "postgres", folder / "postgres.log", passwords, account=database_account()
         )
         with pytest.raises(StackError):
             await server.prepare()
@@ -97,8 +99,8 @@ async def test_a_server_that_ends_before_it_is_migrated_has_failed() -> None:
             await server.settle()
 
 
-def _of_the_first_release(logins: Logins) -> list[tuple[str, str]]:
-    role = f"CREATE ROLE pml LOGIN CREATEDB PASSWORD '{logins.owner}';\n"
+def _of_the_first_release(passwords: Passwords) -> list[tuple[str, str]]:
+    role = f"CREATE ROLE pml LOGIN CREATEDB PASSWORD '{passwords.owner}';\n"
     return [
         ("template1", "CREATE EXTENSION vector;\n"),
         ("postgres", f"{role}CREATE DATABASE pml OWNER pml;\n"),
@@ -113,7 +115,7 @@ async def test_a_cluster_of_an_earlier_release_is_brought_up_to_date(
         setup = data.with_name("data.setup")
         with monkeypatch.context() as before:
             before.setattr(postgres_cluster, "_created", _of_the_first_release)
-            before.setattr(postgres_cluster, "LOGINS", {})
+            before.setattr(postgres_cluster, "ROLES", {})
             async with running_postgres(folder) as server:
                 pass
         assert "login" not in (data / "pg_hba.conf").read_text()

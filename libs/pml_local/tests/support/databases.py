@@ -11,7 +11,7 @@ import asyncpg
 
 from pml_common.storage.schema import migrate_schema
 from pml_local.postgres import PostgresServer
-from pml_local.postgres_cluster import LOGINS, OWNER
+from pml_local.postgres_cluster import OWNER, ROLES
 
 _END_SESSIONS = """
 SELECT pg_terminate_backend(pid)
@@ -100,7 +100,7 @@ def as_owner(dsn: str) -> str:
 
 def as_service(dsn: str, schema: str) -> str:
     """Return the DSN of the same database for a schema's service, which owns nothing."""
-    return _as(LOGINS[schema].login, dsn)
+    return _as(ROLES[schema].login, dsn)
 
 
 def _as(user: str, dsn: str) -> str:

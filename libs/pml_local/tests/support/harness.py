@@ -37,13 +37,13 @@ from pml_common.bus.streams import StreamSettings
 from pml_common.contracts.catalog import SERVICES
 from pml_common.signing import SigningKey, TrustedKeys
 from pml_local.account import database_account, reachable, system_folder
-from pml_local.composition import postgres_logins
+from pml_local.composition import postgres_passwords
 from pml_local.folder import open_folder
 from pml_local.keys import TRUSTED
 from pml_local.nats import NatsServer
 from pml_local.parts import start_on_free_port, start_part
 from pml_local.postgres import SETTINGS, PostgresServer
-from pml_local.postgres_cluster import LOGINS, Logins
+from pml_local.postgres_cluster import ROLES, Passwords
 from pml_local.process import ChildProcess
 
 T = TypeVar("T")
@@ -209,8 +209,8 @@ async def used_home() -> AsyncIterator[Path]:
     """A data folder with a new cluster of Postgres, whose making takes 0.7 s of processor time."""
     with reachable_folder() as folder, open_folder(folder / "home") as home:
         account, log = database_account(), home.log("postgres")
-        logins = postgres_logins(home)
-        await PostgresServer(home.postgres(account), log, logins, account=account).prepare()
+        passwords = postgres_passwords(home)
+        await PostgresServer(home.postgres(account), log, passwords, account=account).prepare()
         yield home.home
 
 
@@ -236,7 +236,7 @@ async def running_postgres(folder: Path, **settings: str) -> AsyncGenerator[Post
     server = PostgresServer(
         folder / "postgres",
         folder / "postgres.log",
-        Logins(password, dict.fromkeys(LOGINS, password), _FOR_TESTS),
+        Passwords(password, dict.fromkeys(ROLES, password), _FOR_TESTS),
         account=database_account(),
         settings={**SETTINGS, **_UNSAFE_BUT_FAST, **settings},
     )
